@@ -20,4 +20,4 @@ class CoreContext:
         self.clock = Clock(mint)
         self.out = Output(run, self.clock, inline_bytes)
         self.deadlines = Deadlines()
-        self.tickets = Tickets(self.out)
+        self.tickets = Tickets()

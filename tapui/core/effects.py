@@ -1,4 +1,7 @@
-"""The effects: what the core asks the shell to do, once the turn's events are written."""
+"""The effects: what the core asks the shell to do, once the turn's events are written.
+
+One with a ticket wants an answer: `Gateway.answered(ticket, answer, now)`.
+"""
 
 from typing import Any, Literal
 
@@ -9,6 +12,7 @@ from tapui.core.mcp_servers.given import McpSession
 from tapui.secret import Secret
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.errors import CallError
+from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.provider import FilterRule
 
@@ -44,7 +48,7 @@ class Authenticated(Struct, frozen=True, gc=False):
 
 
 class MakeDurable(Struct, frozen=True, gc=False):
-    """Make the event `seq` durable, then call `Gateway.recorded(ticket, ok, now)`."""
+    """Make the event `seq` durable. The answer: whether it is."""
 
     ticket: int
     seq: int
@@ -62,7 +66,7 @@ class NoteAgent(Struct, frozen=True, gc=False):
 
 
 class Identify(Struct, frozen=True, gc=False):
-    """Find the process behind a connection; then call `Gateway.identified`."""
+    """Find the process behind a connection. The answer: `Identified`."""
 
     ticket: int
     connection: ConnectionId
@@ -134,7 +138,7 @@ class MakePersistDir(Struct, frozen=True, gc=False):
 
 
 class CopyFile(Struct, frozen=True, gc=False):
-    """Copy a file of a provider's folder to the session's, then call `Gateway.file_copied`.
+    """Copy a file of a provider's folder to the session's. The answer: `Copied` or `NotCopied`.
 
     The copy is named after `name`; `ttl` is seconds from now, within which it must be read.
     """
@@ -200,22 +204,29 @@ class EarlierTurns(Struct, frozen=True, gc=False):
 
 
 class ReadRecords(Struct, frozen=True):
-    """Read back events, then call `Gateway.records_read(ticket, …)`, oldest first."""
+    """Read back events. The answer: `RecordsRead`."""
 
     ticket: int
     session_id: str | None
     wanted: LinesBefore | LinesAfter | RecordsAbout | EarlierTurns
 
 
+class RecordsRead(Struct, frozen=True):
+    """The answer to `ReadRecords`: events, oldest first; `fault` says why they cannot be read."""
+
+    entries: list[Entry]
+    fault: str | None = None
+
+
 class ReadRules(Struct, frozen=True, gc=False):
-    """Read the rules that the files of a folder add, then call `Gateway.folder_rules_read`."""
+    """Read the rules that the files of a folder add. The answer: `FolderRules`."""
 
     ticket: int
     cwd: str
 
 
 class ReadEmitters(Struct, frozen=True, gc=False):
-    """Read the emitters of a folder's file, and watch it; then call `EmitterInputs.read`."""
+    """Read the emitters of a folder's file, and watch it. The answer: `FolderEmitters`."""
 
     ticket: int
     cwd: str
@@ -228,10 +239,9 @@ class LeaveEmitters(Struct, frozen=True, gc=False):
 
 
 class CheckEmitter(Struct, frozen=True, gc=False):
-    """Find out whether an emitter of a folder's file may start, or a provider of it; then call
-    `EmitterInputs.checked`.
+    """Find out whether an emitter of a folder's file may start, or a provider of it.
 
-    It is asked before each run.
+    It is asked before each run. The answer: `EmitterStanding`.
     """
 
     ticket: int
@@ -241,9 +251,10 @@ class CheckEmitter(Struct, frozen=True, gc=False):
 
 
 class KeepConsent(Struct, frozen=True, gc=False):
-    """Keep that the person allowed what `digest` names; then call `EmitterInputs.consent_kept`.
+    """Keep that the person allowed what `digest` names.
 
-    With `later_versions` the files that it names may change.
+    With `later_versions` the files that it names may change. The answer: why it could not be kept,
+    or None.
     """
 
     ticket: int
@@ -255,7 +266,7 @@ class KeepConsent(Struct, frozen=True, gc=False):
 
 
 class SaveEmitter(Struct, frozen=True, kw_only=True):
-    """Write an emitter into a folder's file; then call `EmitterInputs.saved`.
+    """Write an emitter into a folder's file. The answer: `SavedEmitter`.
 
     Of one that is in the file what is given is changed, and nothing else; with `is_new` it is not
     there yet, and the person has allowed what `entry` says.
@@ -273,7 +284,7 @@ class SaveEmitter(Struct, frozen=True, kw_only=True):
 
 
 class StartRun(Struct, frozen=True):
-    """Run a plan's command; `EmitterInputs` is told of the run by its id until it has ended."""
+    """Run a plan's command; `EmitterInputs` takes what becomes of it, by its id."""
 
     run: str
     plan: EmitterPlan
@@ -298,7 +309,7 @@ class SetRunFilter(Struct, frozen=True):
 
 
 class TryFilter(Struct, frozen=True):
-    """Say what rules make of lines; then call `EmitterInputs.filter_tried`."""
+    """Find out what rules make of lines. The answer: `TriedRules`."""
 
     ticket: int
     rules: tuple[FilterRule, ...]
@@ -357,7 +368,7 @@ EmitterEffect = (
     | SetRunFilter
     | TryFilter
 )
-"""What a shell is asked that has called `EmitterInputs.begin`, and no other."""
+"""Effects for a shell that has called `EmitterInputs.begin`, and for no other."""
 
 Effect = (
     Send

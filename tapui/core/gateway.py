@@ -1,33 +1,25 @@
 """The gateway: one object that takes messages and time, and gives events and effects.
 
 It owns no socket, no file and no clock. A shell calls `opened`, `received` (bytes) or `given`
-(messages of in-process ends), `closed`, `recorded` and `tick`, then takes the turn's events and
-effects with `take`: events are written first, then effects are carried out.
+(messages of in-process ends), and `tell` with `closed`, `answered`, `tick` and what else it knows;
+then it takes the turn's events and effects with `take`: events are written first, then effects are
+carried out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from tapui.core.approvals.approvals import Decided
-from tapui.core.approvals.modes import ModeOrder
 from tapui.core.conversations.legal import LEGAL
-from tapui.core.conversations.reading import PendingRead
 from tapui.core.conversations.release import release
-from tapui.core.conversations.tool_hosts import ToolHostWanted
 from tapui.core.deadlines import Due
-from tapui.core.effects import ConnectionId, Copied, Effect, Identified, NotCopied
+from tapui.core.effects import ConnectionId, Effect
 from tapui.core.handlers import due_handlers, handlers
 from tapui.core.hooks.matching import Matcher
 from tapui.core.mint import Mint
-from tapui.core.model import Connection, OpenSession, Standing, Way
+from tapui.core.model import Connection, Standing, Way
 from tapui.core.parts import Parts
-from tapui.core.tickets import FolderWanted
 from tapui.core.trust.grants import Grant
-from tapui.core.trust.guard import IdentityWanted
-from tapui.policies.guarded import Guards
-from tapui.policies.reading import FolderRules
-from tapui.policies.rules import PolicyRule
 from tapui.projection.state import State
 from tapui.secret import Secret
 from tapui.settings import Settings
@@ -46,6 +38,9 @@ from tapui.wire.codec import (
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import Entry
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _KINDS = {standing: frozenset(kinds.values()) for standing, kinds in LEGAL.items()}
 """By state: the messages that an end in this process may send."""
 _READERS = {standing: reader(kinds.values()) for standing, kinds in LEGAL.items()}
@@ -53,7 +48,11 @@ _READERS = {standing: reader(kinds.values()) for standing, kinds in LEGAL.items(
 
 
 class Gateway:
-    """The core. All methods take the time `now`, in seconds of one steady clock."""
+    """The core. `now` is the time, in seconds of one steady clock.
+
+    What opens a connection, and what comes over it, takes the time itself: it is called for each
+    message. Every other input goes through `tell`.
+    """
 
     def __init__(
         self,
@@ -84,11 +83,14 @@ class Gateway:
         self._numbers = 0
         self.emitters = parts.emitter_inputs
         """What the shell tells of emitters."""
-        self.emitters.finish = self._finish
         self.mcp_servers = parts.mcp_servers
         """What the shell tells of MCP servers."""
         self.part_questions = parts.part_questions
         """What parts ask the person."""
+        self.answered = context.tickets.answered
+        """Takes a ticket and the answer to its effect."""
+        self.policies, self.tool_hosts = parts.policies, parts.tool_hosts
+        """What the shell tells of rules, and of the token for tools alone."""
         self._handlers = handlers(parts)
         self._due_handlers = due_handlers(parts)
 
@@ -226,24 +228,18 @@ class Gateway:
             )
         return head, kind
 
-    def received_oversized(self, connection_id: ConnectionId, start: bytes, now: float) -> None:
+    def received_oversized(self, connection_id: ConnectionId, start: bytes) -> None:
         """A message over `MAX_RESULT_BYTES` arrived; `start` is its beginning."""
         connection = self._connections.by_number.get(connection_id)
-        if connection is None:
-            return
-        self._clock.now = now
-        self.parts.garbled.refuse(connection, _oversized(start), start)
-        self._finish()
+        if connection is not None:
+            self.parts.garbled.refuse(connection, _oversized(start), start)
 
-    def received_binary(self, connection_id: ConnectionId, now: float) -> None:
+    def received_binary(self, connection_id: ConnectionId) -> None:
         """A binary message arrived: it is not JSON text."""
         connection = self._connections.by_number.get(connection_id)
-        if connection is None:
-            return
-        self._clock.now = now
-        error = WireError(ErrorCode.INVALID_JSON, "a binary frame; messages are JSON text")
-        self.parts.garbled.refuse(connection, error, b"")
-        self._finish()
+        if connection is not None:
+            error = WireError(ErrorCode.INVALID_JSON, "a binary frame; messages are JSON text")
+            self.parts.garbled.refuse(connection, error, b"")
 
     def given(self, connection_id: ConnectionId, message: m.Message, now: float) -> None:
         """An end in this process sent a message."""
@@ -265,114 +261,44 @@ class Gateway:
         if self._connections.closing or self._gates.has_settled:
             self._finish()
 
-    def closed(self, connection_id: ConnectionId, now: float) -> None:
+    def closed(self, connection_id: ConnectionId) -> None:
         """A connection is gone."""
         connection = self._connections.by_number.get(connection_id)
         if connection is not None:
-            self._clock.now = now
             self._gone(connection, "connection lost")
-            self._finish()
 
-    def recorded(self, ticket: int, now: float, *, is_ok: bool) -> None:
-        """The record of a ticket is durable, or could not be made so."""
+    def tell(self, now: float, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Take any other input at the time `now`: `step` is a method of this object, or of a part
+        that it names. What closing connections held is released after it."""
         self._clock.now = now
-        subject = self.parts.context.tickets.take(ticket)
-        if isinstance(subject, Decided):
-            self.parts.reactions.decided(self.parts.approvals.recorded(subject, is_ok=is_ok))
-        elif isinstance(subject, ModeOrder):
-            self.parts.modes.recorded(subject, is_ok=is_ok)
+        told = step(*args, **kwargs)
         self._finish()
+        return told
 
-    def identified(self, ticket: int, now: float, found: Identified) -> None:
-        """It is known which process is behind a connection."""
-        self._clock.now = now
-        subject = self.parts.context.tickets.take(ticket)
-        if isinstance(subject, IdentityWanted):
-            self.parts.guard.identified(subject, found)
-        elif isinstance(subject, ToolHostWanted):
-            self.parts.tool_hosts.identified(subject, found)
-        self._finish()
-
-    def file_copied(self, ticket: int, now: float, copied: Copied | NotCopied) -> None:
-        """A result's file was copied, or may not be used."""
-        self._clock.now = now
-        subject = self.parts.context.tickets.take(ticket)
-        if isinstance(subject, tuple):
-            call, file = subject
-            self.parts.calls.file_copied(call, file, copied)
-        self._finish()
-
-    def records_read(
-        self, ticket: int, now: float, entries: list[Entry], fault: str | None = None
-    ) -> None:
-        """Records were read back, oldest first; `fault` says why they could not be."""
-        self._clock.now = now
-        subject = self.parts.context.tickets.take(ticket)
-        if isinstance(subject, PendingRead):
-            self.parts.reading.records_read(subject, entries, fault)
-        elif isinstance(subject, OpenSession):
-            self.parts.history.records_read(subject, entries)
-        self._finish()
-
-    def rules_read(self, rules: Sequence[PolicyRule], guards: Guards, now: float) -> None:
-        """The person's rules and the administrator's were read, or read again."""
-        self._clock.now = now
-        self.parts.policies.rules_read(rules, guards)
-        self._finish()
-
-    def tools_token_read(self, token: Secret | None, now: float) -> None:
-        """The token for tools alone was read, or read again; None: there is none.
-
-        Connections that were opened with a former one end at once.
-        """
-        self._clock.now = now
-        self.parts.tool_hosts.token_read(token)
-        self._finish()
-
-    def folder_rules_read(self, ticket: int, read: FolderRules, now: float) -> None:
-        """The rules of a session's folder were read."""
-        self._clock.now = now
-        subject = self.parts.context.tickets.take(ticket)
-        if isinstance(subject, FolderWanted):
-            self.parts.policies.folder_read(subject.session, read)
-        self._finish()
-
-    def folder_rules_changed(self, read: FolderRules, now: float) -> None:
-        """The files of a folder were changed."""
-        self._clock.now = now
-        self.parts.policies.folder_changed(read)
-        self._finish()
-
-    def tick(self, now: float) -> None:
-        """Let every deadline up to `now` come."""
-        self._clock.now = now
-        while (come := self._deadlines.pop(now)) is not None:
+    def tick(self) -> None:
+        """Let every deadline up to now come."""
+        while (come := self._deadlines.pop(self._clock.now)) is not None:
             self._due(*come)
-        self._finish()
 
-    def resend(self, connection_id: ConnectionId, now: float) -> None:
+    def resend(self, connection_id: ConnectionId) -> None:
         """Send a tower that fell behind a new snapshot."""
         connection = self._connections.by_number.get(connection_id)
         if connection is not None and connection.id in self.watchers:
-            self._clock.now = now
             self.parts.tower.snapshot(connection)
 
-    def notify(self, notice: t.Notice | t.GatewayStopping, now: float) -> None:
+    def notify(self, notice: t.Notice | t.GatewayStopping) -> None:
         """Tell every tower something that is no event."""
-        self._clock.now = now
         for tower in self._connections.of_standing(Standing.TOWER):
             self._out.send(tower.id, notice)
 
-    def shut_down(self, now: float) -> None:
+    def shut_down(self) -> None:
         """Close every session: the gateway is ending."""
-        self._clock.now = now
-        self.notify(t.GatewayStopping(limits.SHUTDOWN_MS), now)
+        self.notify(t.GatewayStopping(limits.SHUTDOWN_MS))
         self.parts.tool_hosts.stop()
         self.parts.emitter_folders.stop()
         self.parts.mcp_servers.stop()
         for session in list(self.parts.sessions.open.values()):
             self.parts.endings.close(session, "the gateway stops")
-        self._finish()
 
     @property
     def is_quiet(self) -> bool:

@@ -160,11 +160,10 @@ class Parts:
             matcher=matcher,
         )
         self.emitter_inputs = EmitterInputs(
-            context,
-            folders=emitter_folders,
-            start_requests=start_requests,
-            runs=runs,
-            orders=self.emitter_orders,
+            begin=emitter_folders.begin,
+            folder_changed=emitter_folders.changed,
+            files_changed=emitter_folders.files_changed,
+            reported=runs.reported,
         )
         # Rules that join several concepts
         self.guard = guard = PersonGuard(

@@ -10,7 +10,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from functools import partial
 
 import psutil
 
@@ -21,9 +21,6 @@ from tapui.runtime.ports import Port
 from tapui.runtime.processes.peers import PeerProcess, begun
 from tapui.runtime.processes.sights import look
 from tapui.runtime.tasks import in_thread
-
-if TYPE_CHECKING:
-    from tapui.core.gateway import Gateway
 
 _log = logging.getLogger(__name__)
 
@@ -41,16 +38,14 @@ class Askers:
 
     def __init__(
         self,
-        gateway: "Gateway",
         ports: Mapping[ConnectionId, Port],
         loop: asyncio.AbstractEventLoop,
-        into_core: Callable[[Callable[[float], None]], None],
+        answer: Callable[[int, Identified], None],
         agents: Agents,
     ) -> None:
-        self._gateway = gateway
         self._ports = ports
         self._loop = loop
-        self._into_core = into_core
+        self._answer = answer
         self._agents = agents
         self._thread = ThreadPoolExecutor(1, "askers")
         self._is_closed = False
@@ -70,7 +65,7 @@ class Askers:
         in_thread(
             self._loop,
             work,
-            lambda found: self._answer(effect, found),
+            partial(self._answer, effect.ticket),
             otherwise=lambda: Identified(None),  # the sender is refused
             about=effect,
             executor=self._thread,
@@ -78,7 +73,7 @@ class Askers:
 
     def failed(self, effect: Identify) -> None:
         """The look could not begin: no process was found."""
-        self._answer(effect, Identified(None))
+        self._answer(effect.ticket, Identified(None))
 
     def note(self, effect: NoteAgent) -> None:
         """Remember a process as an agent's.
@@ -125,9 +120,6 @@ class Askers:
     def close(self) -> None:
         self._is_closed = True
         self._thread.shutdown(wait=False, cancel_futures=True)
-
-    def _answer(self, effect: Identify, found: Identified) -> None:
-        self._into_core(lambda now: self._gateway.identified(effect.ticket, now, found))
 
     def _finder(self, number: ConnectionId) -> Callable[[], PeerProcess | None]:
         """Return what finds the process behind a connection, in the thread. Raises `OSError`."""

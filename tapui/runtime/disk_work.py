@@ -16,8 +16,8 @@ from tapui.core.effects import (
     NotCopied,
     ReadRecords,
     ReadRules,
+    RecordsRead,
 )
-from tapui.core.gateway import Gateway
 from tapui.policies.reading import FolderRules
 from tapui.records import lookup
 from tapui.records.journal import Journal
@@ -25,14 +25,11 @@ from tapui.runtime import files
 from tapui.runtime.tasks import in_thread
 from tapui.text import safe_text
 from tapui.wire.errors import CallError
-from tapui.wire.events import Entry
 
 _log = logging.getLogger(__name__)
 
 DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords | ReadRules
-_Read = tuple[list[Entry], str | None]
-"""Events as the records have them, and why they could not be read."""
-_UNREADABLE: _Read = ([], "the records cannot be read (see the log)")
+_UNREADABLE = RecordsRead([], "the records cannot be read (see the log)")
 _NOT_COPIED = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
 ReadFolder = Callable[[str], FolderRules]
 """Reads the rules that the files of a folder add; it never raises for what it finds there."""
@@ -46,25 +43,23 @@ def no_folder_rules(cwd: str) -> FolderRules:
 class DiskWork:
     """Carries out effects on the journal's disk.
 
-    `into_core` has the core take an outcome, with the time; `warn` tells every tower a line.
-    `persist_dir` makes the folder of a provider's files. `begin` may raise; `failed` then answers.
+    `answer` hands the core an effect's answer, `warn` every tower a line. `persist_dir` makes the
+    folder of a provider's files. `begin` may raise; `failed` then answers.
     """
 
     def __init__(
         self,
-        gateway: Gateway,
         journal: Journal,
         loop: asyncio.AbstractEventLoop,
         *,
-        into_core: Callable[[Callable[[float], None]], None],
+        answer: Callable[[int, object], None],
         warn: Callable[[str], None],
         persist_dir: Callable[[str], Path],
         folder_rules: ReadFolder,
     ) -> None:
-        self._gateway = gateway
         self._journal = journal
         self._loop = loop
-        self._into_core = into_core
+        self._answer = answer
         self._warn = warn
         self._persist_dir = persist_dir
         self._folder_rules = folder_rules
@@ -85,28 +80,25 @@ class DiskWork:
                 self._read_rules(effect)
 
     def failed(self, effect: Effect) -> None:
-        """An effect could not begin: answer whoever waits for its outcome."""
+        """An effect could not begin: answer it."""
         match effect:
             case MakeDurable():
-                self._recorded(effect.ticket, is_ok=False)
+                self._answer(effect.ticket, False)
             case CopyFile():
                 self._file_copied(effect, _NOT_COPIED)
             case ReadRecords():
-                self._records_read(effect, _UNREADABLE)
+                self._answer(effect.ticket, _UNREADABLE)
             case ReadRules():
-                self._rules_read(effect, no_folder_rules(effect.cwd))
+                self._answer(effect.ticket, no_folder_rules(effect.cwd))
 
     def _make_durable(self, effect: MakeDurable) -> None:
         def done(is_ok: bool) -> None:
             try:
-                self._loop.call_soon_threadsafe(self._recorded, effect.ticket, is_ok)
+                self._loop.call_soon_threadsafe(self._answer, effect.ticket, is_ok)
             except RuntimeError:
                 _log.debug("a record became durable after the loop had closed")
 
         self._journal.sync(frozenset({effect.seq}), done)
-
-    def _recorded(self, ticket: int, is_ok: bool) -> None:
-        self._into_core(lambda now: self._gateway.recorded(ticket, now, is_ok=is_ok))
 
     def _make_persist_dir(self, provider: str) -> None:
         try:
@@ -136,29 +128,25 @@ class DiskWork:
         elif copied.is_ours and not self._copies_fail:
             self._copies_fail = True
             self._warn(safe_text(copied.text))
-        self._into_core(lambda now: self._gateway.file_copied(effect.ticket, now, copied))
+        self._answer(effect.ticket, copied)
 
     def _read_records(self, effect: ReadRecords) -> None:
         folder = self._journal.folder_of(effect.session_id)
         run = self._journal.run
 
-        def read() -> _Read:
+        def read() -> RecordsRead:
             try:
-                return lookup.find(folder, run, effect), None
+                return RecordsRead(lookup.find(folder, run, effect))
             except OSError as error:
-                return [], f"the records cannot be read: {error.strerror}"
+                return RecordsRead([], f"the records cannot be read: {error.strerror}")
 
         in_thread(
             self._loop,
             read,
-            partial(self._records_read, effect),
+            partial(self._answer, effect.ticket),
             otherwise=lambda: _UNREADABLE,
             about=effect,
         )
-
-    def _records_read(self, effect: ReadRecords, read: _Read) -> None:
-        entries, fault = read
-        self._into_core(lambda now: self._gateway.records_read(effect.ticket, now, entries, fault))
 
     def _read_rules(self, effect: ReadRules) -> None:
         def without() -> FolderRules:
@@ -168,10 +156,7 @@ class DiskWork:
         in_thread(
             self._loop,
             partial(self._folder_rules, effect.cwd),
-            partial(self._rules_read, effect),
+            partial(self._answer, effect.ticket),
             otherwise=without,
             about=effect,
         )
-
-    def _rules_read(self, effect: ReadRules, read: FolderRules) -> None:
-        self._into_core(lambda now: self._gateway.folder_rules_read(effect.ticket, read, now))

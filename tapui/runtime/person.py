@@ -2,17 +2,17 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import Any
 
 from tapui.core.approvals.part_questions import PartQuestion, PartQuestions
 from tapui.core.effects import AnswerPart
-
-TellQuestions = Callable[[Callable[[PartQuestions, float], None]], None]
 
 
 class Person:
     """Use it on the gateway's loop."""
 
-    def __init__(self, tell: TellQuestions) -> None:
+    def __init__(self, questions: PartQuestions, tell: Callable[..., Any]) -> None:
+        self._questions = questions
         self._tell = tell
         self._waiting: dict[str, asyncio.Future[AnswerPart]] = {}
 
@@ -30,18 +30,15 @@ class Person:
         future: asyncio.Future[AnswerPart] = asyncio.get_running_loop().create_future()
         self._waiting[question.id] = future
 
-        def opened(questions: PartQuestions, now: float) -> None:
-            approval_id = questions.ask(question, now)
-            if approval_id is not None and on_open is not None:
-                on_open(approval_id)
-
-        self._tell(opened)
+        approval_id = self._tell(self._questions.ask, question)
+        if approval_id is not None and on_open is not None:
+            on_open(approval_id)
         try:
             return await future
         finally:
             self._waiting.pop(question.id, None)
             if future.cancelled() or not future.done():
-                self._tell(lambda questions, now: questions.withdraw(question.id, withdrawn, now))
+                self._tell(self._questions.withdraw, question.id, withdrawn)
 
     def answered(self, effect: AnswerPart) -> None:
         future = self._waiting.get(effect.question)

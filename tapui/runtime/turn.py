@@ -14,9 +14,8 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, cast
+from typing import Literal, ParamSpec, Protocol, TypeVar, cast
 
-from tapui.core.approvals.part_questions import PartQuestions
 from tapui.core.effects import (
     AnswerPart,
     Authenticated,
@@ -34,13 +33,8 @@ from tapui.core.effects import (
     Send,
     StopGateway,
 )
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
-from tapui.core.mcp_servers.servers import McpServers
 from tapui.core.trust.grants import Grant
-from tapui.policies.guarded import Guards
-from tapui.policies.reading import FolderRules
-from tapui.policies.rules import PolicyRule
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime.agents import Agents
@@ -53,7 +47,6 @@ from tapui.runtime.person import Person
 from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.slow_readers import SlowReaders
 from tapui.runtime.tuning import RightOfWay
-from tapui.secret import Secret
 from tapui.text import safe_text
 from tapui.wire.codec import encode
 from tapui.wire.errors import WireError
@@ -70,7 +63,8 @@ _ABOUT = 300
 _MENTION_HIGH = 64 * 1024
 """Bytes that wait for a connection, above which it does without what is only mentioned."""
 
-
+P = ParamSpec("P")
+T = TypeVar("T")
 Receive = Callable[[SocketPort, bytes], None]
 Give = Callable[[ConnectionId, Message], None]
 
@@ -98,7 +92,7 @@ class LoopTurn:
         masks: Masks | None = None,
         folder_rules: ReadFolder = no_folder_rules,
     ) -> None:
-        self._gateway = gateway
+        self.gateway = gateway
         self._journal = journal
         self._mint = mint
         self._loop = loop
@@ -129,24 +123,17 @@ class LoopTurn:
         """Carries out what the core asks of the shell of emitters."""
         self.mcp_sessions: Callable[[McpSessionsChanged], None] = lambda _: None
         """Is told of the sessions in which MCP servers are offered."""
-        self.person = Person(self._tell_questions)
+        self.person = Person(gateway.part_questions, self.tell)
         """Answers what parts ask."""
         self._disk = DiskWork(
-            gateway,
             journal,
             loop,
-            into_core=lambda step: self._into_core(0, step),
+            answer=self.answer,
             warn=lambda text: self._notify(Notice(text, "warning")),
             persist_dir=persist_dir,
             folder_rules=folder_rules,
         )
-        self._askers = Askers(
-            gateway,
-            self._ports,
-            loop,
-            into_core=lambda step: self._into_core(0, step),
-            agents=agents,
-        )
+        self._askers = Askers(self._ports, loop, answer=self.answer, agents=agents)
 
     @property
     def recorded(self) -> int:
@@ -157,11 +144,11 @@ class LoopTurn:
 
     def refusal(self, origin: str | None) -> str | None:
         """Return why no further connection is taken (HTTP 503), or None."""
-        return self._gateway.refusal(origin)
+        return self.gateway.refusal(origin)
 
     def opened(self, port: SocketPort) -> None:
         """A handshake was completed."""
-        port.number = self._gateway.opened(port.origin, self._time(), port.way)
+        port.number = self.gateway.opened(port.origin, self._time(), port.way)
         self._ports[port.number] = port
         self._schedule()
 
@@ -169,7 +156,7 @@ class LoopTurn:
         """Let the core take a message."""
         now = self._now or self._time()
         try:
-            self._gateway.received(port.number, data, now)
+            self.gateway.received(port.number, data, now)
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
             self._input_failed(port.number)
         if not self._is_scheduled:
@@ -184,25 +171,23 @@ class LoopTurn:
     def received_oversized(self, port: SocketPort, start: bytes) -> None:
         """A text message arrived that is too large to be kept; `start` is its beginning."""
         self._inspections.refused(port.number, len(start), "a message too large to be kept")
-        self._into_core(
-            port.number, lambda now: self._gateway.received_oversized(port.number, start, now)
-        )
+        self._into_core(port.number, self.gateway.received_oversized, port.number, start)
 
     def received_binary(self, port: SocketPort, size: int) -> None:
         """A binary message arrived."""
         self._inspections.refused(port.number, size, "a binary message")
-        self._into_core(port.number, lambda now: self._gateway.received_binary(port.number, now))
+        self._into_core(port.number, self.gateway.received_binary, port.number)
 
     def drained(self, port: SocketPort) -> None:
         """A client that was slow has read what was sent to it."""
         number = port.number
         if self._slow.drained(number):
-            self._into_core(number, lambda now: self._gateway.resend(number, now))
+            self._into_core(number, self.gateway.resend, number)
 
     def closed(self, port: SocketPort) -> None:
         """A connection is gone."""
         self._forget(port.number)
-        self._into_core(port.number, lambda now: self._gateway.closed(port.number, now))
+        self._into_core(port.number, self.gateway.closed, port.number)
 
     def _forget(self, number: ConnectionId) -> Port | None:
         """Send nothing more to a connection; return its port if it still had one."""
@@ -225,7 +210,7 @@ class LoopTurn:
         `grant` is what it may do; None is all that *internal* may.
         """
         port = InProcessPort(receive, closed, watch)
-        port.number = self._gateway.opened_in_process(self._time(), grant, is_builtin=is_builtin)
+        port.number = self.gateway.opened_in_process(self._time(), grant, is_builtin=is_builtin)
         self._ports[port.number] = port
         self._schedule()
         return InProcessEnd(self, port)
@@ -234,7 +219,7 @@ class LoopTurn:
         """Let the core take a message of an in-process end."""
         now = self._now or self._time()
         try:
-            self._gateway.given(connection, message, now)
+            self.gateway.given(connection, message, now)
         except Exception:  # noqa: BLE001 - logged; one end's input must not end the gateway
             self._input_failed(connection)
         self._schedule()
@@ -256,36 +241,21 @@ class LoopTurn:
     def left(self, connection: ConnectionId) -> None:
         """An in-process end was closed from its side."""
         self._forget(connection)
-        self._into_core(connection, lambda now: self._gateway.closed(connection, now))
+        self._into_core(connection, self.gateway.closed, connection)
 
     def snapshot_wanted(self, connection: ConnectionId) -> None:
         """An in-process tower has fallen behind and starts from a new snapshot."""
-        self._into_core(connection, lambda now: self._gateway.resend(connection, now))
+        self._into_core(connection, self.gateway.resend, connection)
 
-    # Rules
+    # What happens beside connections
 
-    def rules_read(self, rules: Sequence[PolicyRule], guards: Guards) -> None:
-        """The person's rules and the administrator's were read, or read again."""
-        self._into_core(0, lambda now: self._gateway.rules_read(rules, guards, now))
+    def tell(self, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T | None:
+        """Let the core take an input: see `Gateway.tell`. None, too, where that failed."""
+        return self._into_core(0, step, *args, **kwargs)
 
-    def tools_token_read(self, token: Secret | None) -> None:
-        """The token for tools alone was read, or read again; None: there is none."""
-        self._into_core(0, lambda now: self._gateway.tools_token_read(token, now))
-
-    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
-        """Let the core know something of emitters: `step` is given what takes it, and the time."""
-        self._into_core(0, lambda now: step(self._gateway.emitters, now))
-
-    def tell_mcp_servers(self, step: Callable[[McpServers, float], None]) -> None:
-        """Let the core know something of MCP servers, as above."""
-        self._into_core(0, lambda now: step(self._gateway.mcp_servers, now))
-
-    def _tell_questions(self, step: Callable[[PartQuestions, float], None]) -> None:
-        self._into_core(0, lambda now: step(self._gateway.part_questions, now))
-
-    def folder_rules_changed(self, read: FolderRules) -> None:
-        """The files of a folder were changed."""
-        self._into_core(0, lambda now: self._gateway.folder_rules_changed(read, now))
+    def answer(self, ticket: int, answer: object) -> None:
+        """Answer an effect."""
+        self._into_core(0, self.gateway.answered, ticket, answer)
 
     def note_agent(self, pid: int, what: str) -> None:
         """Remember a process that was started for agents; `what` is its name in words."""
@@ -298,11 +268,11 @@ class LoopTurn:
         self._loop.call_soon_threadsafe(self._notify, Notice(text, level))
 
     def _notify(self, notice: Notice | GatewayStopping) -> None:
-        self._into_core(0, lambda now: self._gateway.notify(notice, now))
+        self._into_core(0, self.gateway.notify, notice)
 
     def shut_down(self) -> None:
         """Close every session; providers are told `shutdown.pending`."""
-        self._into_core(0, self._gateway.shut_down)
+        self._into_core(0, self.gateway.shut_down)
 
     def run_now(self) -> None:
         """Run the turn at once, for the last words of a gateway that ends."""
@@ -322,13 +292,17 @@ class LoopTurn:
         now = self._now = self._now or time.monotonic()
         return now
 
-    def _into_core(self, number: ConnectionId, step: Callable[[float], None]) -> None:
+    def _into_core(
+        self, number: ConnectionId, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T | None:
         """Let the core take an input. A fault of ours costs the connection, never the gateway."""
+        told = None
         try:
-            step(self._time())
+            told = self.gateway.tell(self._time(), step, *args, **kwargs)
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
             self._input_failed(number)
         self._schedule()
+        return told
 
     def _input_failed(self, number: ConnectionId) -> None:
         _log.exception("the gateway could not take an input of connection %d", number)
@@ -347,7 +321,7 @@ class LoopTurn:
         self._is_scheduled = False
         self._now = 0.0
         self._mint.follow()
-        entries, bodies, effects = self._gateway.take()
+        entries, bodies, effects = self.gateway.take()
         if entries:
             self._record(entries, bodies)
         if self._refusals:
@@ -368,7 +342,7 @@ class LoopTurn:
                     self._carry_out(effect)
             except Exception:  # noqa: BLE001 - logged; the other effects of the turn go on
                 self._effect_failed(effect)
-        if entries and self._gateway.watchers:
+        if entries and self.gateway.watchers:
             self._publish(entries, bodies)
         if self._inspections.targets:
             self._show_inspected()
@@ -426,7 +400,7 @@ class LoopTurn:
             port.close(code, reason)
         except Exception:  # noqa: BLE001 - logged; it is gone for the core in any case
             _log.exception("connection %d could not be told that it is closed", number)
-        self._into_core(number, lambda now: self._gateway.closed(number, now))
+        self._into_core(number, self.gateway.closed, number)
 
     def _carry_out(self, effect: Effect) -> None:
         if isinstance(effect, Mention):
@@ -469,7 +443,7 @@ class LoopTurn:
     def _publish(self, entries: list[Entry], bodies: list[bytes]) -> None:
         """Send the turn's events to every tower whose snapshot does not hold them."""
         frames: list[bytes] = []
-        for number, seen in list(self._gateway.watchers.items()):
+        for number, seen in list(self.gateway.watchers.items()):
             start = max(0, seen + 1 - entries[0].seq)
             port = self._ports.get(number)
             if port is None or number in self._slow.behind or start >= len(entries):
@@ -492,7 +466,7 @@ class LoopTurn:
     # Time
 
     def _set_timer(self) -> None:
-        when = self._gateway.next_deadline
+        when = self.gateway.next_deadline
         if when is None or (self._timer is not None and self._timer_when <= when):
             return
         if self._timer is not None:
@@ -503,7 +477,7 @@ class LoopTurn:
     def _tick(self) -> None:
         self._timer = None
         self._now = time.monotonic()
-        self._into_core(0, self._gateway.tick)
+        self._into_core(0, self.gateway.tick)
 
 
 def _frames(entries: list[Entry], bodies: list[bytes]) -> list[bytes]:

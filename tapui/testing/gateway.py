@@ -23,6 +23,7 @@ from tapui.core.effects import (
     NoteAgent,
     ReadRecords,
     ReadRules,
+    RecordsRead,
     Send,
 )
 from tapui.core.gateway import Gateway
@@ -133,7 +134,7 @@ class MemoryGateway:
     def left(self, number: ConnectionId) -> None:
         """An end is gone."""
         if self._peers.pop(number, None) is not None:
-            self.core.closed(number, self._clock.now())
+            self.core.tell(self._clock.now(), self.core.closed, number)
             self.run()
 
     def stop(self) -> None:
@@ -151,7 +152,7 @@ class MemoryGateway:
 
     def tick(self) -> None:
         """Let every deadline up to the clock's time come."""
-        self.core.tick(self._clock.now())
+        self.core.tell(self._clock.now(), self.core.tick)
         self.run()
 
     # The turn
@@ -174,7 +175,9 @@ class MemoryGateway:
             self._is_running = False
 
     def _carry_out(self, effect: Effect) -> None:
-        core, now = self.core, self._clock.now()
+        def answer(ticket: int, found: object) -> None:
+            self.core.tell(self._clock.now(), self.core.answered, ticket, found)
+
         match effect:
             case Send(number, message) | Mention(number, message):
                 peer = self._peers.get(number)
@@ -187,23 +190,23 @@ class MemoryGateway:
             case Authenticated():
                 pass  # the limits of strangers are the server's
             case MakeDurable(ticket):
-                core.recorded(ticket, now, is_ok=True)
+                answer(ticket, True)
             case MakePersistDir(provider):
                 folder = self._folders.of_provider(provider)
                 folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             case CopyFile():
                 target = self._folders.of_session(effect.session_id)
                 copied = files.copied(effect, target, time.monotonic())
-                core.file_copied(effect.ticket, now, copied)
+                answer(effect.ticket, copied)
             case ReadRules(ticket, cwd):
-                core.folder_rules_read(ticket, FolderRules(cwd, cwd), now)
+                answer(ticket, FolderRules(cwd, cwd))
             case ReadRecords(ticket, _, EarlierTurns()):
-                core.records_read(ticket, now, [])
+                answer(ticket, RecordsRead([]))
             case ReadRecords(ticket):
-                core.records_read(ticket, now, [], "a gateway in memory keeps no records")
+                answer(ticket, RecordsRead([], "a gateway in memory keeps no records"))
             case NoteAgent():
                 pass  # no connection of a test is looked at
             case Identify(ticket):
-                core.identified(ticket, now, Identified(None))
+                answer(ticket, Identified(None))
             case _:
                 raise NotImplementedError(f"a test has no {type(effect).__name__}")

@@ -168,7 +168,7 @@ class Attack:
         if number in self._asking:
             self._asking.remove(number)
         self._tries.pop(number, None)
-        self._gateway.closed(number, self.now)
+        self._gateway.tell(self.now, self._gateway.closed, number)
         self._turn()
 
     def _say(self, number: int, message: p.Message) -> None:
@@ -190,12 +190,12 @@ class Attack:
                 elif isinstance(effect, Close):
                     self._heard.append((effect.connection, effect))
                 elif isinstance(effect, MakeDurable):
-                    self._gateway.recorded(effect.ticket, self.now, is_ok=True)
+                    self._gateway.tell(self.now, self._gateway.answered, effect.ticket, True)
 
     def _wait(self, seconds: float) -> None:
         end = self.now + seconds
         while (due := self._gateway.next_deadline) is not None and due <= end:
             self.now = max(due, self.now)
-            self._gateway.tick(self.now)
+            self._gateway.tell(self.now, self._gateway.tick)
             self._turn()
         self.now = end

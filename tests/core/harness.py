@@ -27,6 +27,7 @@ from tapui.core.effects import (
     ReadRecords,
     ReadRules,
     RecordsAbout,
+    RecordsRead,
     SaveEmitter,
     SeenProcess,
     Send,
@@ -179,7 +180,9 @@ class Peer:
     def say_binary(self) -> "Peer":
         """Send a binary frame."""
         conversation = self._conversation
-        conversation.gateway.received_binary(self.number, conversation.now)
+        conversation.gateway.tell(
+            conversation.now, conversation.gateway.received_binary, self.number
+        )
         conversation.turn()
         return self
 
@@ -214,7 +217,7 @@ class Peer:
     def drop(self) -> None:
         """The connection is lost."""
         conversation = self._conversation
-        conversation.gateway.closed(self.number, conversation.now)
+        conversation.gateway.tell(conversation.now, conversation.gateway.closed, self.number)
         conversation.turn()
 
     # What hosts and providers say most
@@ -275,7 +278,9 @@ class InProcessEnd:
         self._conversation.gateway.given(self.number, message, self._conversation.now)
 
     def close(self) -> None:
-        self._conversation.gateway.closed(self.number, self._conversation.now)
+        self._conversation.gateway.tell(
+            self._conversation.now, self._conversation.gateway.closed, self.number
+        )
 
 
 class Conversation:
@@ -386,14 +391,16 @@ class Conversation:
                     self.held.append(ticket)
                 else:
                     is_ok = self.records == "kept"
-                    self.gateway.recorded(ticket, self.now, is_ok=is_ok)
+                    self.gateway.tell(self.now, self.gateway.answered, ticket, is_ok)
             case MakePersistDir(provider):
                 self.folders.append(provider)
             case CopyFile(ticket, path, folder):
                 self.looked_for.append((path, folder))
                 self.copies.append(effect)
                 missing = NotCopied(CallError.INTERNAL, "file.path: no such file")
-                self.gateway.file_copied(ticket, self.now, self.files.get(path, missing))
+                self.gateway.tell(
+                    self.now, self.gateway.answered, ticket, self.files.get(path, missing)
+                )
             case NoteAgent(what, pid, connection):
                 found = self.holders.get(connection or 0) if pid is None else pid
                 if found is not None:
@@ -406,7 +413,12 @@ class Conversation:
             case ReadRecords(ticket):
                 if not isinstance(effect.wanted, EarlierTurns):
                     self.reads.append(effect)
-                self.gateway.records_read(ticket, self.now, self._read_back(effect), None)
+                self.gateway.tell(
+                    self.now,
+                    self.gateway.answered,
+                    ticket,
+                    RecordsRead(self._read_back(effect)),
+                )
             case ReadRules(ticket, cwd):
                 if self.holds_rules:
                     self.held_rules.append((ticket, cwd))
@@ -433,14 +445,14 @@ class Conversation:
 
     def _read_folder(self, ticket: int, cwd: str) -> None:
         folder, rules = self.folder_rules.get(cwd, (cwd, []))
-        self.gateway.folder_rules_read(ticket, FolderRules(cwd, folder, rules), self.now)
+        self.gateway.tell(self.now, self.gateway.answered, ticket, FolderRules(cwd, folder, rules))
 
     def rules(
         self, *rules: PolicyRule, ports: Iterable[int] = (), paths: Iterable[str] = ()
     ) -> None:
         """Hand in the person's rules, as the shell does at its start and when they change."""
         guards = Guards(frozenset(ports), tuple(paths))
-        self.gateway.rules_read(rules, guards, self.now)
+        self.gateway.tell(self.now, self.gateway.policies.rules_read, rules, guards)
         self.turn()
 
     def rules_found(self) -> None:
@@ -455,23 +467,24 @@ class Conversation:
         """Report what was held as durable, or as not."""
         held, self.held = self.held, []
         for ticket in held:
-            self.gateway.recorded(ticket, self.now, is_ok=is_ok)
+            self.gateway.tell(self.now, self.gateway.answered, ticket, is_ok)
         self.turn()
+
+    def tell(self, step: Callable[..., Any], *args: object) -> Any:
+        """Let the gateway take an input of the shell now."""
+        return self.gateway.tell(self.now, step, *args)
 
     def found(self, asked: Identify) -> None:
         """Report who is behind a connection."""
         is_door = self.gateway.standing(asked.connection) is Standing.TOOL_HOST
-        self.gateway.identified(
-            asked.ticket,
-            self.now,
-            Identified(
-                DOOR if is_door and self.sight is PERSON else self.sight,
-                tuple(self.agents.values()),
-                None if self.earliest is None else AGENT_START,
-                self.earliest or "",
-                NOW,
-            ),
+        found = Identified(
+            DOOR if is_door and self.sight is PERSON else self.sight,
+            tuple(self.agents.values()),
+            None if self.earliest is None else AGENT_START,
+            self.earliest or "",
+            NOW,
         )
+        self.gateway.tell(self.now, self.gateway.answered, asked.ticket, found)
         self.turn()
 
     def wait(self, seconds: float) -> None:
@@ -479,7 +492,7 @@ class Conversation:
         end = self.now + seconds
         while (due := self.gateway.next_deadline) is not None and due <= end:
             self.now = max(due, self.now)
-            self.gateway.tick(self.now)
+            self.gateway.tell(self.now, self.gateway.tick)
             self.turn()
         self.now = end
 
@@ -515,7 +528,9 @@ class Conversation:
 
     def tools_token(self, token: str | None) -> None:
         """Hand in the token for tools alone, as the shell does when its file has changed."""
-        self.gateway.tools_token_read(None if token is None else Secret(token), self.now)
+        self.gateway.tell(
+            self.now, self.gateway.tool_hosts.token_read, None if token is None else Secret(token)
+        )
         self.turn()
 
     def provider(self, session: str = "s1", *, token: str = PROVIDER_TOKEN, **hello: Any) -> Peer:

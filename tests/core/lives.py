@@ -379,7 +379,7 @@ class Stage:
         shell.saved(folder, entry(name, command=_LONG, stream="watch"), timed, idle, own=name)
         tower.say(type="emitter.try", id="t", rules=[], **id_)
         tried = RulesTried(0, [TriedLine("keep", None, False)])
-        talk.gateway.emitters.filter_tried(shell.trials[-1].ticket, tried, talk.now)
+        talk.tell(talk.gateway.answered, shell.trials[-1].ticket, tried)
         for what in ("pause", "resume", "stop"):
             tower.say(type=f"emitter.{what}", **id_)
         shell.ends(name, signal="SIGTERM")
@@ -411,19 +411,18 @@ class Stage:
         """A server asks, enters the session with a token, changes and goes."""
         talk, servers = self.talk, self.talk.gateway.mcp_servers
         questions = talk.gateway.part_questions
-        servers.begin(talk.now)
+        talk.tell(servers.begin)
         host.say(type="session.update", sessionId=session, mcpServers=[f"own{self.number}"])
         for decision in ("approve", "deny", "expired", "withdrawn"):
             id_ = f"{decision}{self.number}"
             detail = {"name": id_, "command": _LONG}
-            questions.ask(
-                PartQuestion(id=id_, kind="mcpServer", detail=detail, session_id=session), talk.now
-            )
+            question = PartQuestion(id=id_, kind="mcpServer", detail=detail, session_id=session)
+            talk.tell(questions.ask, question)
             talk.turn()
             if decision == "expired":
                 talk.wait(limits.HOST_APPROVAL_TIMEOUT)
             elif decision == "withdrawn":
-                questions.withdraw(id_, "changed", talk.now)
+                talk.tell(questions.withdraw, id_, "changed")
             else:
                 self._decide("mcpServer", decision)
         server = McpServer(
@@ -435,14 +434,14 @@ class Stage:
             file="/mcp.json",
             line=1,
         )
-        servers.changed(server, talk.now)
-        token = servers.token(session, talk.now)
+        talk.tell(servers.changed, server)
+        token = talk.tell(servers.token, session)
         assert token is not None
         visitor = talk.provider(session, token=token.reveal(), name="files", tools=[tool("read")])
         visitor.drop()
-        servers.revoke(token, talk.now)
+        talk.tell(servers.revoke, token)
         talk.wait(limits.RECONNECT_TTL)
-        servers.gone(server.id, "not configured", talk.now)
+        talk.tell(servers.gone, server.id, "not configured")
         talk.turn()
         talk.answers.clear()
         host.hear()
@@ -561,7 +560,7 @@ class Stage:
         tower.say(type="inspect.stop", id=id_)
         other = self.talk.tower()
         other.say(type="inspect.start", id="i", sessionId=session)
-        self.talk.gateway.resend(other.number, self.talk.now)
+        self.talk.tell(self.talk.gateway.resend, other.number)
         self.talk.turn()
         other.drop()
 

@@ -108,22 +108,21 @@ class EmitterShell:
         if isinstance(effect, self.holds):
             self.held.append(effect)
             return
-        inputs, now = self._talk.gateway.emitters, self._talk.now
         match effect:
             case ReadEmitters(ticket, cwd):
-                inputs.read(ticket, self.found(cwd), now)
+                self._answer(ticket, self.found(cwd))
             case LeaveEmitters(folder):
                 self.left.append(folder)
             case CheckEmitter(ticket, folder, name, is_provider):
                 self.checks += 1
                 standing = self._standing(folder, name, is_provider=is_provider)
-                inputs.checked(ticket, standing, now)
+                self._answer(ticket, standing)
             case KeepConsent(ticket, folder, name, digest, later_versions):
                 if self.consent_fault is None:
                     self.allowed[folder, name] = self.proposed[digest]
                     self.changed_files.discard(name)
                     self.later_versions.append(later_versions)
-                inputs.consent_kept(ticket, self.consent_fault, now)
+                self._answer(ticket, self.consent_fault)
             case SaveEmitter():
                 self.saves.append(effect)
             case StartRun(run):
@@ -139,6 +138,10 @@ class EmitterShell:
                 self.filters.append(effect)
             case TryFilter():
                 self.trials.append(effect)
+
+    def _answer(self, ticket: int, answer: object) -> None:
+        gateway = self._talk.gateway
+        gateway.tell(self._talk.now, gateway.answered, ticket, answer)
 
     def answer(self) -> None:
         """Answer what was asked meanwhile."""
@@ -177,7 +180,7 @@ class EmitterShell:
 
     def begin(self) -> None:
         """The shell can run emitters from now on."""
-        self._talk.gateway.emitters.begin(self._talk.now)
+        self._talk.tell(self._talk.gateway.emitters.begin)
         self._talk.turn()
 
     def write(self, folder: str, *entries: EmitterEntryRead, allows: bool = False) -> None:
@@ -186,7 +189,7 @@ class EmitterShell:
         for one in entries if allows else ():
             self.allowed[folder, one.plan.name] = one.plan
         found = FolderEmitters(folder, folder, entries, self.is_readable, self.problems)
-        self._talk.gateway.emitters.folder_changed(found, self._talk.now)
+        self._talk.tell(self._talk.gateway.emitters.folder_changed, found)
         self._talk.turn()
 
     def saved(self, folder: str, *entries: EmitterEntryRead, own: str = "watch") -> None:
@@ -195,13 +198,15 @@ class EmitterShell:
         for one in entries:
             self.allowed[folder, one.plan.name] = one.plan
         saved = SavedEmitter(self.found(folder), f"{folder}/tap.config.json", frozenset({own}))
-        self._talk.gateway.emitters.saved(self.saves[-1].ticket, saved, self._talk.now)
+        self._talk.gateway.tell(
+            self._talk.now, self._talk.gateway.answered, self.saves[-1].ticket, saved
+        )
         self._talk.turn()
 
     def touch(self, folder: str, *names: str) -> None:
         """Change files that emitters' commands name."""
         self.changed_files.update(names)
-        self._talk.gateway.emitters.files_changed(folder, self._talk.now)
+        self._talk.tell(self._talk.gateway.emitters.files_changed, folder)
         self._talk.turn()
 
     def run_of(self, name: str = "watch") -> str:
@@ -215,7 +220,7 @@ class EmitterShell:
 
     def report(self, report: RunReport) -> None:
         """Report something of a run."""
-        self._talk.gateway.emitters.reported(report, self._talk.now)
+        self._talk.tell(self._talk.gateway.emitters.reported, report)
         self._talk.turn()
 
     def starts(self, name: str = "watch") -> str:

@@ -171,6 +171,6 @@ def test_a_tower_that_left_meanwhile_is_told_nothing(scene: Scene) -> None:
         json.dumps({"type": "detail.read", "id": "d", "of": "call", "subject": call}).encode(),
         scene.talk.now,
     )
-    reading.closed(scene.tower.number, scene.talk.now)
+    reading.tell(scene.talk.now, reading.closed, scene.tower.number)
     scene.talk.turn()
     assert not scene.talk.gateway.parts.context.tickets

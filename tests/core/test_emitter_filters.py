@@ -50,7 +50,7 @@ def test_a_filter_that_the_runner_refuses_is_told(
     begin(shell, host)
     run = shell.starts()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
-    talk.gateway.emitters.reported(RunFiltered(run, 1, "no"), talk.now)
+    talk.tell(talk.gateway.emitters.reported, RunFiltered(run, 1, "no"))
     talk.turn()
     assert shell.shown().error == "the filter was not changed: no"
 
@@ -83,7 +83,7 @@ def test_rules_are_tried_on_the_output_that_the_stream_has(
     (trial,) = shell.trials
     assert trial.lines == ("fine", "an error")
     tried = RulesTried(0, [TriedLine("drop", 1, False), TriedLine("inject", 0, True)])
-    talk.gateway.emitters.filter_tried(trial.ticket, tried, talk.now)
+    talk.tell(talk.gateway.answered, trial.ticket, tried)
     talk.turn()
     assert tower.hear_one("emitter.tried") == {
         "type": "emitter.tried",
@@ -103,7 +103,7 @@ def test_rules_that_could_not_be_tried_are_told(
     shell.starts()
     tower.say(type="emitter.try", id="t", rules=RULES, **of(talk))
     tried = RulesTried(0, error="the runner ended")
-    talk.gateway.emitters.filter_tried(shell.trials[0].ticket, tried, talk.now)
+    talk.tell(talk.gateway.answered, shell.trials[0].ticket, tried)
     talk.turn()
     assert tower.hear_one("emitter.tried")["error"] == "the runner ended"
 

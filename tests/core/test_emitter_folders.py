@@ -238,7 +238,7 @@ def test_the_gateway_that_stops_ends_all_and_starts_nothing(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
     begin(shell, host, "s1", "s2")
-    talk.gateway.shut_down(talk.now)
+    talk.tell(talk.gateway.shut_down)
     talk.turn()
     assert len(shell.stopping) == 1
     assert len(talk.events("emitter.gone")) == 1

@@ -81,7 +81,7 @@ def test_what_could_not_be_saved_is_told_and_changes_nothing(
     shell.starts()
     tower.say(type="emitter.keep", id="k", rules=RULES, **of(talk))
     refused = SavedEmitter(fault="the file is a link")
-    talk.gateway.emitters.saved(shell.saves[0].ticket, refused, talk.now)
+    talk.tell(talk.gateway.answered, shell.saves[0].ticket, refused)
     talk.turn()
     assert tower.hear_one("emitter.kept")["error"] == "the file is a link"
     assert (shell.filters, shell.shown().rules) == ([], [])

@@ -135,7 +135,7 @@ def test_a_clock_that_jumps_ahead_leads_to_one_run(
     shell.starts()
     shell.ends()
     talk.now += 10 * 3600
-    talk.gateway.tick(talk.now)
+    talk.tell(talk.gateway.tick)
     talk.turn()
     assert shell.runs() == 2
 

@@ -22,7 +22,7 @@ SERVER = McpServer(
 
 
 def begin(talk: Conversation) -> None:
-    talk.gateway.mcp_servers.begin(talk.now)
+    talk.tell(talk.gateway.mcp_servers.begin)
     talk.turn()
 
 
@@ -64,7 +64,7 @@ def test_tapuis_own_session_has_them_while_it_is_alone(talk: Conversation) -> No
 def test_a_token_is_good_for_its_session_and_dies_with_it(scene: Scene) -> None:
     talk = scene.talk
     scene.host.open("s2")
-    token = talk.gateway.mcp_servers.token("s1", talk.now)
+    token = talk.tell(talk.gateway.mcp_servers.token, "s1")
     assert token is not None
     provider = talk.provider("s1", token=token.reveal(), name="files", tools=[])
     shown = next(one for one in talk.gateway.state.providers.values() if one.name == "files")
@@ -80,14 +80,14 @@ def test_a_token_is_good_for_its_session_and_dies_with_it(scene: Scene) -> None:
     late = talk.connect()
     late.say(type="auth", token=token.reveal())
     assert late.state != "AwaitHello"
-    assert talk.gateway.mcp_servers.token("s1", talk.now) is None
+    assert talk.tell(talk.gateway.mcp_servers.token, "s1") is None
 
 
 def test_a_revoked_token_lets_nobody_in(scene: Scene) -> None:
     talk = scene.talk
-    token = talk.gateway.mcp_servers.token("s1", talk.now)
+    token = talk.tell(talk.gateway.mcp_servers.token, "s1")
     assert token is not None
-    talk.gateway.mcp_servers.revoke(token, talk.now)
+    talk.tell(talk.gateway.mcp_servers.revoke, token)
     late = talk.connect()
     late.say(type="auth", token=token.reveal())
     assert late.state != "AwaitHello"
@@ -95,18 +95,18 @@ def test_a_revoked_token_lets_nobody_in(scene: Scene) -> None:
 
 def test_servers_are_shown_recorded_and_bounded(scene: Scene) -> None:
     talk, servers = scene.talk, scene.talk.gateway.mcp_servers
-    servers.changed(SERVER, talk.now)
-    servers.changed(SERVER, talk.now)  # nothing has changed
-    servers.changed(replace(SERVER, state="lost", why="it died"), talk.now)
+    talk.tell(servers.changed, SERVER)
+    talk.tell(servers.changed, SERVER)  # nothing has changed
+    talk.tell(servers.changed, replace(SERVER, state="lost", why="it died"))
     talk.turn()
     assert [one["server"]["state"] for one in talk.events("mcp.changed")] == ["ready", "lost"]
     (shown,) = talk.tower().ack["state"]["mcpServers"]
     assert shown["tools"] == [{"name": "read", "offeredAs": "files_read"}]
-    servers.gone("mcp-1", "not configured", talk.now)
-    servers.gone("mcp-1", "again", talk.now)
+    talk.tell(servers.gone, "mcp-1", "not configured")
+    talk.tell(servers.gone, "mcp-1", "again")
     talk.turn()
     assert [one["reason"] for one in talk.events("mcp.gone")] == ["not configured"]
     assert talk.tower().ack["state"]["mcpServers"] == []
     for number in range(limits.MAX_MCP_SERVERS + 3):
-        servers.changed(replace(SERVER, id=f"mcp-{number}"), talk.now)
+        talk.tell(servers.changed, replace(SERVER, id=f"mcp-{number}"))
     assert len(talk.gateway.state.mcp_servers) == limits.MAX_MCP_SERVERS

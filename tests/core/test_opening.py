@@ -367,10 +367,10 @@ def test_bridges_of_mcp_servers_take_no_place_of_others(talk: Conversation) -> N
     talk.host().open("s1")
     tower = talk.tower()
     for _ in range(200):
-        token = talk.gateway.mcp_servers.token("s1", talk.now)
+        token = talk.tell(talk.gateway.mcp_servers.token, "s1")
         assert token is not None
         talk.connect(token.reveal())
-    one_more = talk.gateway.mcp_servers.token("s1", talk.now)
+    one_more = talk.tell(talk.gateway.mcp_servers.token, "s1")
     assert one_more is not None
     refused = talk.connect().say(type="auth", token=one_more.reveal())
     assert refused.hear_one("error")["code"] == "RATE_LIMITED"

@@ -13,7 +13,7 @@ from tests.core.harness import Conversation, Json
 def ask(talk: Conversation, id_: str = "q1", **more: Any) -> str | None:
     given: dict[str, Any] = {"kind": "mcpServer", "detail": {"name": "files"}, "session_id": "s1"}
     question = PartQuestion(id=id_, **{**given, **more})
-    approval = talk.gateway.part_questions.ask(question, talk.now)
+    approval = talk.tell(talk.gateway.part_questions.ask, question)
     talk.turn()
     return approval
 
@@ -75,8 +75,8 @@ def test_what_is_withdrawn_has_no_answer(scene: Scene, is_deciding: bool) -> Non
     if is_deciding:
         talk.records = "held"
         decide(scene, approval, "approve")
-    talk.gateway.part_questions.withdraw("q1", "it has changed", talk.now)
-    talk.gateway.part_questions.withdraw("q1", "again", talk.now)
+    talk.tell(talk.gateway.part_questions.withdraw, "q1", "it has changed")
+    talk.tell(talk.gateway.part_questions.withdraw, "q1", "again")
     talk.turn()
     talk.recorded()
     assert not talk.answers

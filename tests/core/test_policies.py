@@ -199,7 +199,7 @@ def test_a_changed_file_of_a_folder_holds_at_once(talk: Conversation) -> None:
     from tapui.policies.reading import FolderRules
 
     read = FolderRules("/a", "/a", ask("npm publish", source="folder"))
-    talk.gateway.folder_rules_changed(read, talk.now)
+    talk.tell(talk.gateway.policies.folder_changed, read)
     talk.turn()
     asks(host, "npm publish")
     assert answers(host) == []

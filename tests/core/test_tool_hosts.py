@@ -561,7 +561,7 @@ def test_nothing_is_opened_again_while_the_gateway_ends(talk: Conversation) -> N
     talk.host().open("s1", pid=CLI)
     host = talk.tool_host()
     host.say(type="session.open", session={"id": "mcp-1", "label": "l", "cwd": "/"})
-    talk.gateway.shut_down(talk.now)
+    talk.tell(talk.gateway.shut_down)
     talk.turn()
     talk.wait(1)
     assert host.hear() == []

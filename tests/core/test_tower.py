@@ -82,7 +82,7 @@ def test_events_follow_the_snapshot_without_a_gap(scene: Scene) -> None:
 def test_a_tower_that_fell_behind_gets_a_new_snapshot(scene: Scene) -> None:
     scene.provider.push("while it slept")
     scene.tower.hear()
-    scene.talk.gateway.resend(scene.tower.number, scene.talk.now)
+    scene.talk.tell(scene.talk.gateway.resend, scene.tower.number)
     scene.talk.turn()
     again = scene.tower.hear_one("tower.snapshot")
     assert again["seq"] == scene.talk.gateway.seq
@@ -112,7 +112,9 @@ def test_the_tower_that_has_watched_longest_is_told_so(scene: Scene) -> None:
 
 
 def test_notices_go_to_towers_only(scene: Scene) -> None:
-    scene.talk.gateway.notify(Notice("the disk is full", "warning"), scene.talk.now)
+    scene.talk.gateway.tell(
+        scene.talk.now, scene.talk.gateway.notify, Notice("the disk is full", "warning")
+    )
     scene.talk.turn()
     assert scene.tower.hear() == [
         {"type": "tower.notice", "message": "the disk is full", "level": "warning"}
@@ -128,7 +130,7 @@ def test_a_tower_may_stop_the_gateway(scene: Scene) -> None:
 def test_the_gateway_ends_in_order(scene: Scene) -> None:
     gateway = scene.talk.gateway
     scene.host.invoke("s1")
-    gateway.shut_down(scene.talk.now)
+    gateway.tell(scene.talk.now, gateway.shut_down)
     scene.talk.turn()
     assert scene.tower.hear_of("gateway.stopping") == [
         {"type": "gateway.stopping", "deadline": 10_000}

@@ -14,6 +14,7 @@ from tapui.core.effects import (
     MakeDurable,
     NotCopied,
     ReadRecords,
+    RecordsRead,
     Send,
 )
 from tapui.core.gateway import Gateway
@@ -100,7 +101,7 @@ class Stage:
         self.enter(INTERNAL_TOKEN, {**hello, "name": "cy", "session": "all",
                                     "tools": [{**TOOL, "name": "save"}]})  # fmt: skip
         self.enter(PROVIDER_TOKEN, {**hello, "name": "dan", "session": "s8", "tools": []})
-        self.gateway.tools_token_read(Secret(TOOLS_TOKEN), self.now)
+        self.gateway.tell(self.now, self.gateway.tool_hosts.token_read, Secret(TOOLS_TOKEN))
         self.enter(
             TOOLS_TOKEN,
             {"type": "host.hello", "name": "door", "kind": "mcp", "protocolVersion": 2},
@@ -185,16 +186,18 @@ class Stage:
             elif isinstance(effect.message, Error) and effect.connection == number:
                 return effect.message
         elif isinstance(effect, MakeDurable):
-            self.gateway.recorded(effect.ticket, self.now, is_ok=not self._fails())
+            self.gateway.tell(self.now, self.gateway.answered, effect.ticket, not self._fails())
         elif isinstance(effect, CopyFile):
             refused = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
             copied = refused if self._fails() else Copied("/results/x", 3)
-            self.gateway.file_copied(effect.ticket, self.now, copied)
+            self.gateway.tell(self.now, self.gateway.answered, effect.ticket, copied)
         elif isinstance(effect, Identify):
-            self.gateway.identified(effect.ticket, self.now, Identified(None, {}))
+            self.gateway.tell(self.now, self.gateway.answered, effect.ticket, Identified(None, {}))
         elif isinstance(effect, ReadRecords):
             fault = "the records cannot be read" if self._fails() else None
-            self.gateway.records_read(effect.ticket, self.now, [], fault)
+            self.gateway.tell(
+                self.now, self.gateway.answered, effect.ticket, RecordsRead([], fault)
+            )
         return None
 
     def wait(self, seconds: float) -> None:
@@ -202,7 +205,7 @@ class Stage:
         self.now += seconds
         due = self.gateway.next_deadline
         if due is not None and due <= self.now:
-            self.gateway.tick(self.now)
+            self.gateway.tell(self.now, self.gateway.tick)
             self.turn()
 
     def _open_inside(self, receive: Any, _closed: Any) -> "Inside":
@@ -225,7 +228,7 @@ class Inside:
         self._stage.gateway.given(self._number, message, self._stage.now)
 
     def close(self) -> None:
-        self._stage.gateway.closed(self._number, self._stage.now)
+        self._stage.gateway.tell(self._stage.now, self._stage.gateway.closed, self._number)
 
 
 def fingerprint(gateway: Gateway) -> tuple[Any, ...]:

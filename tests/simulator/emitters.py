@@ -17,6 +17,7 @@ from tapui.core.effects import (
     StopRun,
     TryFilter,
 )
+from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.emitters.plans import (
     CannotStart,
     EmitterEntryRead,
@@ -84,7 +85,7 @@ class EmitterShell:
             self._write(folder)
             for one in self._files[folder] if self._dice.random() < 0.5 else ():
                 self._allow(folder, one.plan)
-        self._tell(lambda inputs, now: inputs.begin(now))
+        self._tell(self._inputs.begin)
         self._world.later(1.0, self._wake)
 
     def over(self) -> None:
@@ -95,9 +96,13 @@ class EmitterShell:
         for run in list(self.running):
             self._at(lambda run=run: self._end(run))  # type: ignore[misc]
 
-    def _tell(self, step: Callable[[Any, float], None]) -> None:
+    @property
+    def _inputs(self) -> EmitterInputs:
+        return self._world.gateway.emitters
+
+    def _tell(self, step: Callable[..., None], *args: Any) -> None:
         self._world.is_touched = True
-        self._world.tell_emitters(step)
+        self._world.tell(step, *args)
 
     def _at(self, what: Callable[[], None], seconds: float = 0.0) -> None:
         self._world.at(self._world.now + seconds + self._world.latency(), what)
@@ -123,29 +128,29 @@ class EmitterShell:
                 self._at(lambda: self._answer(effect))
 
     def _report(self, report: RunReport) -> None:
-        self._tell(lambda inputs, now: inputs.reported(report, now))
+        self._tell(self._inputs.reported, report)
 
     def _answer(self, effect: EmitterEffect) -> None:
         match effect:
             case ReadEmitters(ticket, cwd):
                 self._used.add(cwd)
                 found = self._found(cwd)
-                self._tell(lambda inputs, now: inputs.read(ticket, found, now))
+                self._world.answer(ticket, found)
             case CheckEmitter(ticket, folder, name, is_provider):
                 standing = self._standing(folder, name, is_provider)
-                self._tell(lambda inputs, now: inputs.checked(ticket, standing, now))
+                self._world.answer(ticket, standing)
             case KeepConsent(ticket, folder, name, digest):
                 fault = "the disk is full" if self._dice.random() < 0.1 else None
                 if fault is None:
                     self._changed.discard(name)
                     self._allow(folder, self._shown[digest])
-                self._tell(lambda inputs, now: inputs.consent_kept(ticket, fault, now))
+                self._world.answer(ticket, fault)
             case SaveEmitter(ticket=ticket):
                 saved = self._save(effect)
-                self._tell(lambda inputs, now: inputs.saved(ticket, saved, now))
+                self._world.answer(ticket, saved)
             case TryFilter(ticket, _, lines):
                 tried = RulesTried(0, [TriedLine("keep", None, False) for _ in lines])
-                self._tell(lambda inputs, now: inputs.filter_tried(ticket, tried, now))
+                self._world.answer(ticket, tried)
 
     def _found(self, folder: str) -> FolderEmitters:
         is_readable = self._dice.random() < 0.95
@@ -229,7 +234,7 @@ class EmitterShell:
             self._tell_of(folder)
         elif kind < 4 and self._files[folder] and folder in self._used:
             self._changed.add(self._dice.choice(self._files[folder]).plan.name)
-            self._tell(lambda inputs, now: inputs.files_changed(folder, now))
+            self._tell(self._inputs.files_changed, folder)
         elif kind == 4:
             self._world.note("!! the runner is lost")
             lost = [*self.running]
@@ -241,7 +246,7 @@ class EmitterShell:
     def _tell_of(self, folder: str) -> None:
         if folder in self._used:
             found = FolderEmitters(folder, folder, self._files[folder])
-            self._tell(lambda inputs, now: inputs.folder_changed(found, now))
+            self._tell(self._inputs.folder_changed, found)
 
     # Runs
 

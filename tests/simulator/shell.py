@@ -28,7 +28,6 @@ from tapui.core.effects import (
     Send,
     Sight,
 )
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.model import Way
 from tapui.home.local_socket import Peer
 from tapui.projection.fold import fold
@@ -433,8 +432,8 @@ class ShellWorld(World):
             link.expected.clear()
             self.shell.closed(link)
 
-    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
-        self.shell.tell_emitters(step)
+    def tell(self, step: Callable[..., None], *args: object) -> None:
+        self.shell.tell(step, *args)
         self._observe()
 
     def _open_inside(

@@ -83,8 +83,8 @@ def _count_backwards(self: Any, session_id: str) -> int:
     return revision
 
 
-def _hold_anyway(self: Any, subject: Any, *, is_ok: bool) -> Any:
-    return self._kept_recorded(subject, is_ok=True)
+def _hold_anyway(self: Any, subject: Any, _is_ok: bool) -> Any:
+    return self._kept_recorded(subject, True)
 
 
 def _begin_anyway(self: Any, emitter: Any, _standing: Any) -> None:
@@ -185,7 +185,7 @@ FAULTS_INSIDE = [
     pytest.param(
         LoopTurn, "_forget", _skip_the_last, "", id="a fault that costs another connection"
     ),
-    pytest.param(DiskWork, "_recorded", _do_nothing, "", id="a decision that is never settled"),
+    pytest.param(DiskWork, "_make_durable", _do_nothing, "", id="a decision that is never settled"),
     pytest.param(LoopTurn, "drained", _do_nothing, "", id="a slow tower that stays behind"),
     pytest.param(Journal, "_append", _lose_silently, "records are lost", id="records lost unsaid"),
 ]

@@ -20,11 +20,11 @@ from tapui.core.effects import (
     MakeDurable,
     NotCopied,
     ReadRecords,
+    RecordsRead,
     SeenProcess,
     Send,
     Sight,
 )
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
 from tapui.core.model import Standing
@@ -185,7 +185,7 @@ class World:
         self.has_tools_token = True
         self.emitters = EmitterShell(self)
         self._begin()
-        self.gateway.tools_token_read(Secret(TOOLS_TOKEN), self.now)
+        self.gateway.tell(self.now, self.gateway.tool_hosts.token_read, Secret(TOOLS_TOKEN))
         self.tools = BuiltinTools(self._open_inside, Timeouts())
         self.turn()
         self.emitters.begin()
@@ -209,11 +209,16 @@ class World:
 
     def gone(self, link: Link) -> None:
         """The gateway learns that a link is gone."""
-        self.gateway.closed(link.number, self.now)
+        self.gateway.tell(self.now, self.gateway.closed, link.number)
 
-    def tell_emitters(self, step: Callable[[EmitterInputs, float], None]) -> None:
-        """The shell of emitters has something to tell."""
-        step(self.gateway.emitters, self.now)
+    def tell(self, step: Callable[..., None], *args: object) -> None:
+        """The shell has something to tell."""
+        self.gateway.tell(self.now, step, *args)
+
+    def answer(self, ticket: int, answer: object) -> None:
+        """The shell answers an effect."""
+        self.is_touched = True
+        self.tell(self.gateway.answered, ticket, answer)
 
     def everybody_leaves(self) -> None:
         """The ends in this process close."""
@@ -231,7 +236,7 @@ class World:
         self.is_touched = True
         self.has_tools_token = is_there
         token = Secret(TOOLS_TOKEN) if is_there else None
-        self.gateway.tools_token_read(token, self.now)
+        self.gateway.tell(self.now, self.gateway.tool_hosts.token_read, token)
 
     def number(self) -> int:
         """Return a number that nobody else has."""
@@ -280,7 +285,7 @@ class World:
         elif due is not None:
             self.now = max(self.now, due)
             self.is_touched = True
-            self.gateway.tick(self.now)
+            self.gateway.tell(self.now, self.gateway.tick)
         else:
             return False
         self.turn()
@@ -343,18 +348,18 @@ class World:
             above = SeenProcess(self.dice.choice(self.pids), "node", 1.0, 1000)
             door = SeenProcess(4711, "python", 2.0, 1000)
             sight = Sight((door, above), group=4711, session=4711, leader_line=(door, above))
-        self.gateway.identified(ticket, self.now, Identified(sight))
+        self.gateway.tell(self.now, self.gateway.answered, ticket, Identified(sight))
 
     def _nothing_read(self, ticket: int) -> None:
         self.is_touched = True
-        self.gateway.records_read(ticket, self.now, [])
+        self.gateway.tell(self.now, self.gateway.answered, ticket, RecordsRead([]))
 
     def _recorded(self, ticket: int, seq: int, is_ok: bool) -> None:
         self.note("record %d is %s", seq, "kept" if is_ok else "refused")
         if is_ok:
             self.ledger.durable.add(seq)
         self.is_touched = True
-        self.gateway.recorded(ticket, self.now, is_ok=is_ok)
+        self.gateway.tell(self.now, self.gateway.answered, ticket, is_ok)
 
     def _copy_file(self, effect: CopyFile) -> None:
         copied: Copied | NotCopied = NotCopied(CallError.INTERNAL, "file.path: outside")
@@ -364,7 +369,7 @@ class World:
 
         def found() -> None:
             self.is_touched = True
-            self.gateway.file_copied(ticket, self.now, copied)
+            self.gateway.tell(self.now, self.gateway.answered, ticket, copied)
 
         self.at(self.now + self.latency(), found)
 
@@ -387,4 +392,4 @@ class Inside:
         self._world.gateway.given(self._number, message, self._world.now)
 
     def close(self) -> None:
-        self._world.gateway.closed(self._number, self._world.now)
+        self._world.gateway.tell(self._world.now, self._world.gateway.closed, self._number)

@@ -1,12 +1,15 @@
 """Approvals: what waits for the person. First decision wins; who waits reacts to `Decided`."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
+from tapui.core.effects import MakeDurable
 from tapui.core.model import Connection
 from tapui.policies.requests import AskedFor
 from tapui.wire import limits
@@ -65,9 +68,8 @@ class Decided:
 class Approvals:
     """The registry.
 
-    A decision is first recorded as `approval.deciding`. Nothing says how it ended, and nobody acts
-    on it, until that record is durable; then it is `revealed`, `approved` or `denied`, or it has
-    `failed`.
+    A decision is first recorded as `approval.deciding`. It has no effect until that record is
+    durable; then it is `revealed`, `approved` or `denied`, or it has `failed`.
     """
 
     def __init__(self, context: CoreContext) -> None:
@@ -77,6 +79,8 @@ class Approvals:
         """What can be decided, withdrawn or expire; pairings that are being revealed, too."""
         self.deciding: dict[str, WaitingApproval] = {}
         """What was approved or denied, until that is recorded."""
+        self.on_decided: Callable[[Decided], None] = lambda _: None
+        """Takes each decision once it holds, or has failed."""
 
     def request(
         self,
@@ -139,7 +143,7 @@ class Approvals:
         return waiting
 
     def decide(self, decided: Decided) -> None:
-        """Record a decision; `recorded` returns it when it holds.
+        """Record a decision; `on_decided` takes it when it holds.
 
         A pairing that is being revealed may still expire or be withdrawn meanwhile.
         """
@@ -156,12 +160,17 @@ class Approvals:
             rule=decided.rule or waiting.view.rule,
         )
         event = ApprovalDeciding(waiting.view, decided.verdict, waiting.view.session_id)
-        self._tickets.make_durable(self._out.emit(event), decided)
+        ticket = self._tickets.keep(partial(self.recorded, decided))
+        self._out.effects.append(MakeDurable(ticket, self._out.emit(event)))
 
-    def recorded(self, decided: Decided, *, is_ok: bool) -> Decided:
-        """Return the decision as it holds now that its record is durable, or is known not to be.
+    def recorded(self, decided: Decided, is_ok: bool) -> None:
+        """Hand on a decision now that its record is durable, or is known not to be."""
+        self.on_decided(self._held(decided, is_ok))
 
-        One that could not be recorded has failed: whoever asked is denied.
+    def _held(self, decided: Decided, is_ok: bool) -> Decided:
+        """Return the decision as it holds.
+
+        One that could not be recorded has failed: the asker is denied.
         """
         waiting = decided.waiting
         if not waiting.is_deciding:

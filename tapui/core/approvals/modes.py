@@ -1,11 +1,13 @@
 """Mode switches: ordered, recorded, set by the host, and only then done."""
 
 from dataclasses import dataclass
+from functools import partial
 
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
+from tapui.core.effects import MakeDurable
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.wire import limits
 from tapui.wire.builtin import ModeAnswer
@@ -37,14 +39,15 @@ class Modes:
         self._setting: dict[str, ModeOrder] = {}
 
     def order(self, order: ModeOrder) -> None:
-        """Record that a switch is wanted; `recorded` carries it out."""
+        """Record that a switch is wanted; once that is durable it is carried out."""
         session = order.session
         seq = self._out.emit(
             ModeChanged(session.id, order.mode, "ordered", order.by, session.view.mode)
         )
-        self._tickets.make_durable(seq, order)
+        ticket = self._tickets.keep(partial(self.recorded, order))
+        self._out.effects.append(MakeDurable(ticket, seq))
 
-    def recorded(self, order: ModeOrder, *, is_ok: bool) -> None:
+    def recorded(self, order: ModeOrder, is_ok: bool) -> None:
         """Tell the host to set the mode, now that the order is on disk."""
         if not is_ok:
             self._end(order, "the mode switch could not be recorded")

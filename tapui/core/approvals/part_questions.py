@@ -38,24 +38,23 @@ class AskedByPart:
 
 
 class PartQuestions:
-    """Opens approvals for parts. The methods of the shell take the time `now`, in seconds."""
+    """Opens approvals for parts."""
 
     def __init__(
         self, context: CoreContext, *, approvals: Approvals, sessions: OpenSessions
     ) -> None:
-        self._clock, self._out = context.clock, context.out
+        self._out = context.out
         self._approvals = approvals
         self._sessions = sessions
         self._waiting: dict[str, WaitingApproval] = {}
         self._asker = Connection(0, None, standing=Standing.BUILTIN)
         """Stands for tapui itself, which has no connection."""
 
-    def ask(self, question: PartQuestion, now: float) -> str | None:
+    def ask(self, question: PartQuestion) -> str | None:
         """Open an approval, and return its id; the shell is told how it ended (`AnswerPart`).
 
         None: it was answered at once, for nobody can be.
         """
-        self._clock.now = now
         session_id = question.session_id
         if session_id is not None:
             session = self._sessions.get(session_id)
@@ -82,10 +81,9 @@ class PartQuestions:
         self._waiting[question.id] = waiting
         return waiting.view.id
 
-    def withdraw(self, question_id: str, reason: str, now: float) -> None:
+    def withdraw(self, question_id: str, reason: str) -> None:
         """The answer is not wanted any more: none comes. A decision that is being recorded is
         without effect."""
-        self._clock.now = now
         waiting = self._waiting.pop(question_id, None)
         if waiting is not None and not waiting.is_deciding:
             self._approvals.withdraw(waiting, reason=reason)

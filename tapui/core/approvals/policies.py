@@ -4,6 +4,7 @@ The shell reads the files and hands the rules in; what they mean is in `tapui/po
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -12,7 +13,7 @@ from msgspec import Raw
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.effects import Send
+from tapui.core.effects import ReadRules, Send
 from tapui.core.hooks.rules import forbids, reindex
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
@@ -58,7 +59,7 @@ class Policies:
     ) -> None:
         self._connections = connections
         self._sessions = sessions
-        self._tickets = context.tickets
+        self._out, self._tickets = context.out, context.tickets
         self._approvals = approvals
         self._rules: tuple[PolicyRule, ...] = ()
         self._guards = Guards()
@@ -93,9 +94,10 @@ class Policies:
         if self._is_on:
             session.awaits_rules = True
             self._note_changed([session])
-            self._tickets.read_rules(session)
+            ticket = self._tickets.keep(partial(self._folder_read, session))
+            self._out.effects.append(ReadRules(ticket, session.view.cwd))
 
-    def folder_read(self, session: OpenSession, read: FolderRules) -> None:
+    def _folder_read(self, session: OpenSession, read: FolderRules) -> None:
         """The shell has read the files of a session's folder, or there are none."""
         if read.cwd != session.view.cwd:
             return  # it has moved on; the answer to that comes

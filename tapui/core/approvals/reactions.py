@@ -46,6 +46,7 @@ class Reactions:
         self._start_requests = start_requests
         self._part_questions = part_questions
         self._guard = guard
+        approvals.on_decided = self.decided
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""

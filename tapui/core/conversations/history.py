@@ -1,14 +1,16 @@
 """What happened in a session before this run: read back from the records, or told by its host."""
 
+from functools import partial
+
 from msgspec import Raw
 
 from tapui.core.context import CoreContext
-from tapui.core.effects import EarlierTurns
+from tapui.core.effects import EarlierTurns, ReadRecords, RecordsRead
 from tapui.core.model import Connection, OpenSession
 from tapui.core.sessions.sessions import OpenSessions, own_session
 from tapui.projection.turns.restored import bounded, unknown_of
 from tapui.wire.codec import decode_as
-from tapui.wire.events import Entry, TurnsRestored
+from tapui.wire.events import TurnsRestored
 from tapui.wire.host import SessionHistory
 from tapui.wire.turns import Turn
 
@@ -23,12 +25,13 @@ class History:
     def read_back(self, session: OpenSession) -> None:
         """A session has opened: ask for its turns of earlier runs."""
         session.awaits_history = True
-        self._tickets.read_records(session.id, EarlierTurns(), session)
+        ticket = self._tickets.keep(partial(self._records_read, session), session)
+        self._out.effects.append(ReadRecords(ticket, session.id, EarlierTurns()))
 
-    def records_read(self, session: OpenSession, entries: list[Entry]) -> None:
+    def _records_read(self, session: OpenSession, read: RecordsRead) -> None:
         """The shell has read them, or could not: then there are none."""
         session.awaits_history = False
-        for entry in entries:
+        for entry in read.entries:
             if isinstance(entry.event, TurnsRestored):
                 self._restore(session, entry.event.turns)
         if session.told_history is not None:
@@ -46,6 +49,6 @@ class History:
 
     def _restore(self, session: OpenSession, turns: list[Turn]) -> None:
         known = self._out.state.turns.get(session.id)
-        new = unknown_of(known, turns) if known is not None and session.is_open else []
+        new = unknown_of(known, turns) if known is not None else []
         if new:
             self._out.emit(TurnsRestored(session.id, new))

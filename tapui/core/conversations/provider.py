@@ -4,6 +4,7 @@ Core Profile; Provider Interface v2 "Update acknowledgments", "Stream access con
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Raw
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
+from tapui.core.effects import CopyFile
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
@@ -136,7 +138,10 @@ class ProviderConversation:
                 ErrorCode.UNAUTHORIZED, "file: providers with an Origin have no folder for files"
             )
         call.awaits_file = True
-        self._tickets.copy_file(call, file, self._persist_dir(provider.name))
+        ticket = self._tickets.keep(partial(self._calls.file_copied, call, file))
+        folder, session_id = self._persist_dir(provider.name), call.session.id
+        copy = CopyFile(ticket, file.path, folder, session_id, call.view.id, file.ttl)
+        self._out.effects.append(copy)
 
     def tool_progress(self, connection: Connection, message: ToolProgress) -> None:
         """Pass progress on; of calls that are over it is ignored."""

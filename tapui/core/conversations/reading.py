@@ -4,6 +4,7 @@ What memory has is answered at once; for the rest the shell reads the records.
 """
 
 from collections.abc import Callable
+from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
-from tapui.core.effects import LinesAfter, LinesBefore, RecordsAbout
+from tapui.core.effects import LinesAfter, LinesBefore, ReadRecords, RecordsAbout, RecordsRead
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters, described
 from tapui.core.model import Connection
@@ -101,7 +102,7 @@ class Reading:
             self._out.send(connection.id, StreamLines(message.id, lines))
             return
         known_at = "" if until else lines[0].ts if lines else at
-        self._tickets.read_records(
+        self._read(
             session.id,
             LinesBefore(message.stream, wanted - len(lines), before, known_at, until),
             PendingRead(connection, message, lines, session.former_ids),
@@ -116,7 +117,7 @@ class Reading:
         if is_whole or not wanted:
             self._out.send(connection.id, StreamLines(message.id, lines))
             return
-        self._tickets.read_records(
+        self._read(
             session_id,
             LinesAfter(message.stream, wanted, after, message.at or ""),
             PendingRead(connection, message, lines),
@@ -138,7 +139,7 @@ class Reading:
             self._out.send(connection.id, found)
         elif session_id is not None:
             about = RecordsAbout(message.subject, DETAIL_KINDS[message.of])
-            self._tickets.read_records(session_id or None, about, PendingRead(connection, message))
+            self._read(session_id or None, about, PendingRead(connection, message))
         else:
             raise WireError(
                 ErrorCode.NOT_FOUND, f"no {message.of} {message.subject}", id=message.id
@@ -182,15 +183,25 @@ class Reading:
         if not pending.former or wanted <= 0 or first <= 1:
             return False
         until = (message.at or "") if message.before is None else ""
-        self._tickets.read_records(
+        self._read(
             pending.former[0],
             LinesBefore(message.stream, wanted, first, "", until),
             PendingRead(pending.reader, message, lines, pending.former[1:]),
         )
         return True
 
-    def records_read(self, pending: PendingRead, entries: list[Entry], fault: str | None) -> None:
-        """The shell has read the records; `fault` says why it could not."""
+    def _read(
+        self,
+        session_id: str | None,
+        wanted: LinesBefore | LinesAfter | RecordsAbout,
+        pending: PendingRead,
+    ) -> None:
+        """Ask for events that memory no longer has."""
+        ticket = self._tickets.keep(partial(self._records_read, pending))
+        self._out.effects.append(ReadRecords(ticket, session_id, wanted))
+
+    def _records_read(self, pending: PendingRead, read: RecordsRead) -> None:
+        entries, fault = read.entries, read.fault
         if not pending.reader.is_open:
             return
         message = pending.message

@@ -8,6 +8,7 @@ tapui only watches, whose agent has none of the tools, closes none.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
@@ -17,7 +18,7 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.legal import check_version
 from tapui.core.deadlines import Deadline, Due
-from tapui.core.effects import ConnectionId, Identified, NoteAgent
+from tapui.core.effects import ConnectionId, Identified, Identify, NoteAgent
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, no_session
@@ -44,13 +45,6 @@ ID_PREFIX = "mcp-"
 """How the ids of their sessions begin, so that none takes another's."""
 
 Handler = Callable[[Connection, Any], None]
-
-
-@dataclass(frozen=True, slots=True)
-class ToolHostWanted:
-    """The subject of a look at the process behind a tool host."""
-
-    connection: ConnectionId
 
 
 @dataclass(slots=True, eq=False)
@@ -142,7 +136,8 @@ class ToolHosts:
             raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
         self._count_opening(wanted.id)
         host.wanted = wanted
-        self._tickets.identify(connection.id, ToolHostWanted(connection.id))
+        ticket = self._tickets.keep(partial(self._identified, connection.id))
+        self._out.effects.append(Identify(ticket, connection.id))
 
     def _count_opening(self, session_id: str) -> None:
         now = self._clock.now
@@ -153,9 +148,9 @@ class ToolHosts:
             raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session_id)
         self._openings.append(now)
 
-    def identified(self, wanted: ToolHostWanted, found: Identified) -> None:
+    def _identified(self, number: ConnectionId, found: Identified) -> None:
         """It is known which process is behind a tool host, or that it cannot be told."""
-        host = self._hosts.get(wanted.connection)
+        host = self._hosts.get(number)
         if host is not None:
             line = [one.pid for one in found.sight.line] if found.sight is not None else []
             host.line = frozenset(line)

@@ -94,8 +94,9 @@ class LiveEmitter:
     """Of all runs that have ended."""
     deadline: Deadline | None = None
     next_run_at: str | None = None
-    check: "CheckWanted | None" = None
-    """What the shell was asked last about its consent."""
+    check: int | None = None
+    """The ticket of the last question to the shell about its consent; answers to earlier ones do
+    not count."""
     approval: WaitingApproval | None = None
     held: HeldInject | None = None
     """Its lines that wait for the session."""
@@ -175,30 +176,6 @@ class EmitterFolder:
     def entries(self) -> int:
         """How many its file has, those of providers in each session."""
         return len(self.emitters) + len(self.providers) * len(self.sessions)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class EmittersWanted:
-    """The file of a session's folder is being read."""
-
-    session: OpenSession
-    cwd: str
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class CheckWanted:
-    """It is being found out whether an emitter may start; `is_again`: whether it still may."""
-
-    emitter: LiveEmitter
-    is_again: bool = False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ConsentWanted:
-    """A consent is being kept."""
-
-    emitter: LiveEmitter
-    check: CheckWanted
 
 
 @dataclass(frozen=True, slots=True, eq=False)

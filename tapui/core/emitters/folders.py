@@ -4,11 +4,12 @@ When that ends the next one has them, with their streams; with the last one they
 """
 
 from collections.abc import Sequence
+from functools import partial
 
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.effects import LeaveEmitters
-from tapui.core.emitters.emitter import EmitterFolder, EmittersWanted, LiveEmitter
+from tapui.core.effects import LeaveEmitters, ReadEmitters
+from tapui.core.emitters.emitter import EmitterFolder, LiveEmitter
 from tapui.core.emitters.plans import EmitterEntryRead, FolderEmitters
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.start_requests import NOT_ASKED_HERE
@@ -159,12 +160,12 @@ class EmitterFolders:
         """A session works in a folder from now on: ask what that one's file says."""
         if self.is_on and session.is_main:
             cwd = session.view.cwd
-            self._tickets.read_emitters(cwd, EmittersWanted(session, cwd))
+            ticket = self._tickets.keep(partial(self._read, session, cwd))
+            self._out.effects.append(ReadEmitters(ticket, cwd))
 
-    def read(self, wanted: EmittersWanted, found: FolderEmitters) -> None:
+    def _read(self, session: OpenSession, cwd: str, found: FolderEmitters) -> None:
         """The file of a session's folder was read, or there is none."""
-        session = wanted.session
-        if not (self.is_on and session.is_open and session.view.cwd == wanted.cwd):
+        if not (self.is_on and session.is_open and session.view.cwd == cwd):
             if found.folder not in self._folders:
                 self._out.effects.append(LeaveEmitters(found.folder))
             return

@@ -3,13 +3,13 @@
 What an order to keep writes into a folder's file lets all that runs go on, and asks nothing again.
 """
 
-from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
-from tapui.core.effects import SaveEmitter
+from tapui.core.effects import SaveEmitter, TryFilter
 from tapui.core.emitters.emitter import EmitterFolder, LiveEmitter
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, SavedEmitter
@@ -36,24 +36,6 @@ from tapui.wire.emitters import (
 )
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.message import BUILTIN_PROVIDER, Line
-
-
-@dataclass(frozen=True, slots=True)
-class TrialWanted:
-    """A tower waits for what rules make of lines with these numbers."""
-
-    asker: Connection
-    request_id: str
-    seqs: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class KeepWanted:
-    """A tower waits until an emitter is in its file."""
-
-    asker: Connection
-    request_id: str
-    emitter: LiveEmitter
 
 
 class _LineOf(msgspec.Struct):
@@ -141,19 +123,21 @@ class EmitterOrders:
             for line in self._streams.read(emitter.session.id, name, limits.STREAM_LINES)
             if _is_output(line, emitter)
         ]
-        wanted = TrialWanted(tower, message.id, tuple(line.seq for line in lines))
-        rules, texts = tuple(message.rules), tuple(line.event for line in lines)
-        self._tickets.try_filter(rules, texts, wanted)
+        seqs, texts = tuple(line.seq for line in lines), tuple(line.event for line in lines)
+        ticket = self._tickets.keep(partial(self._tried, tower, message.id, seqs))
+        self._out.effects.append(TryFilter(ticket, tuple(message.rules), texts))
 
-    def tried(self, wanted: TrialWanted, tried: RulesTried) -> None:
-        """The runner has tried rules."""
-        if not wanted.asker.is_open:
+    def _tried(
+        self, tower: Connection, request_id: str, seqs: tuple[int, ...], tried: RulesTried
+    ) -> None:
+        """The runner has tried rules on the lines with these numbers."""
+        if not tower.is_open:
             return
         lines = [
             TriedSeq(seq, one.outcome, one.rule, one.is_undecided)
-            for seq, one in zip(wanted.seqs, tried.lines, strict=False)
+            for seq, one in zip(seqs, tried.lines, strict=False)
         ]
-        self._out.send(wanted.asker.id, EmitterTried(wanted.request_id, lines, tried.error))
+        self._out.send(tower.id, EmitterTried(request_id, lines, tried.error))
 
     # Keeping
 
@@ -172,7 +156,7 @@ class EmitterOrders:
         folder = emitter.folder if not is_new else self._folder_of(emitter)
         rules = emitter.rules if is_new or emitter.has_own_rules else None
         effect = SaveEmitter(
-            ticket=0,
+            ticket=self._tickets.keep(partial(self._saved, tower, message.id, emitter)),
             folder=folder.path,
             entry=emitter.entry,
             is_new=is_new,
@@ -182,7 +166,7 @@ class EmitterOrders:
             injector=message.injector,
             delivery=message.delivery,
         )
-        self._tickets.save_emitter(effect, KeepWanted(tower, message.id, emitter))
+        self._out.effects.append(effect)
 
     def _check_interval(self, emitter: LiveEmitter, every: int) -> None:
         if emitter.plan.kind != "timed":
@@ -199,7 +183,9 @@ class EmitterOrders:
             raise _refused(emitter, "has the name of one that is in the folder's file")
         return folder
 
-    def saved(self, wanted: KeepWanted, saved: SavedEmitter) -> None:
+    def _saved(
+        self, asker: Connection, request_id: str, emitter: LiveEmitter, saved: SavedEmitter
+    ) -> None:
         """An emitter was written, or was not."""
         found = saved.found
         if found is not None:
@@ -207,11 +193,11 @@ class EmitterOrders:
             if folder is not None:
                 for entry in found.entries:
                     if entry.plan.name in saved.own and entry.plan.kind != "provider":
-                        self._adopt(folder, entry, wanted.emitter)
+                        self._adopt(folder, entry, emitter)
                 self._folders.changed(found)
-        if wanted.asker.is_open:
-            answer = EmitterKept(wanted.request_id, saved.path, saved.fault, saved.note)
-            self._out.send(wanted.asker.id, answer)
+        if asker.is_open:
+            answer = EmitterKept(request_id, saved.path, saved.fault, saved.note)
+            self._out.send(asker.id, answer)
 
     def _adopt(self, folder: EmitterFolder, entry: EmitterEntryRead, kept: LiveEmitter) -> None:
         """Let an entry of the file hold for an emitter that is there, and goes on."""

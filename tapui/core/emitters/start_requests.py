@@ -1,10 +1,15 @@
 """Consent: the person is asked before anything of a folder's file runs, and before it runs again
 once it, or a file that its command names, has changed."""
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
-from tapui.core.emitters.emitter import AskedToStart, CheckWanted, ConsentWanted, LiveEmitter
-from tapui.core.emitters.plans import MustAsk
+from tapui.core.effects import CheckEmitter, KeepConsent
+from tapui.core.emitters.emitter import AskedToStart, LiveEmitter
+from tapui.core.emitters.plans import EmitterStanding, MustAsk
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import Connection, Standing
 from tapui.wire import limits
@@ -25,18 +30,30 @@ class StartRequests:
         emitters: Emitters,
         approvals: Approvals,
     ) -> None:
-        self._clock, self._tickets = context.clock, context.tickets
+        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
         self._emitters = emitters
         self._approvals = approvals
         self._asker = Connection(0, None, standing=Standing.BUILTIN)
         """Stands for tapui itself, which has no connection."""
+        self.on_checked: Callable[[LiveEmitter, bool, EmitterStanding], None]
+        """Takes whether an emitter may start, or (with True) still may."""
 
     def check(self, emitter: LiveEmitter, *, is_again: bool = False) -> None:
         """Ask the shell whether an emitter may start; it is asked before each run."""
-        emitter.check = CheckWanted(emitter, is_again)
-        self._tickets.check_emitter(
-            emitter.folder.path, emitter.name, emitter.check, is_provider=emitter.is_provider
-        )
+        ticket = self._ask_shell(emitter, lambda found: self.on_checked(emitter, is_again, found))
+        check = CheckEmitter(ticket, emitter.folder.path, emitter.name, emitter.is_provider)
+        self._out.effects.append(check)
+
+    def _ask_shell(self, emitter: LiveEmitter, then: Callable[[Any], None]) -> int:
+        """Return a ticket; its answer counts unless the emitter is stopped or changes meanwhile."""
+
+        def answered(answer: object) -> None:
+            if emitter.check == ticket:
+                emitter.check = None
+                then(answer)
+
+        emitter.check = ticket = self._tickets.keep(answered)
+        return ticket
 
     def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
         """Ask the person whether it may start; where nobody is asked, it does not.
@@ -100,16 +117,17 @@ class StartRequests:
             return
         shown: MustAsk = decided.waiting.subject.shown
         answer = decided.answer if isinstance(decided.answer, dict) else {}
-        emitter.check = CheckWanted(emitter)
+        ticket = self._ask_shell(emitter, partial(self._kept, emitter))
         self._emitters.set(emitter, "queued")
-        self._tickets.keep_consent(
+        keep = KeepConsent(
+            ticket,
             emitter.folder.path,
             emitter.name,
             shown.digest,
-            ConsentWanted(emitter, emitter.check),
-            later_versions=answer.get(LATER_VERSIONS) is True,
-            is_provider=emitter.is_provider,
+            answer.get(LATER_VERSIONS) is True,
+            emitter.is_provider,
         )
+        self._out.effects.append(keep)
 
     def expired(self, waiting: WaitingApproval) -> None:
         """Nobody has answered."""
@@ -124,12 +142,8 @@ class StartRequests:
         emitter.approval = None
         return emitter
 
-    def kept(self, wanted: ConsentWanted, fault: str | None) -> None:
+    def _kept(self, emitter: LiveEmitter, fault: str | None) -> None:
         """Consent is kept, or could not be: then nothing starts."""
-        emitter = wanted.emitter
-        if emitter.check is not wanted.check:
-            return  # it was stopped, or has changed
-        emitter.check = None
         if fault is not None:
             emitter.error = f"the consent could not be kept: {fault}"
             self._emitters.set(emitter, "configured", emitter.error)

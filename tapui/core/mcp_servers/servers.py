@@ -13,13 +13,10 @@ from tapui.wire.mcp_servers import McpServer
 
 
 class McpServers:
-    """Nothing is asked of the shell until it can run servers (`begin`).
-
-    The methods of the shell take the time `now`, in seconds of the core's clock.
-    """
+    """Nothing is asked of the shell until it can run servers (`begin`)."""
 
     def __init__(self, context: CoreContext, *, sessions: OpenSessions, trustees: Trustees) -> None:
-        self._clock, self._out, self._mint = context.clock, context.out, context.mint
+        self._out, self._mint = context.out, context.mint
         self._sessions = sessions
         self._trustees = trustees
         self._is_on = False
@@ -48,18 +45,16 @@ class McpServers:
 
     # What the shell tells
 
-    def begin(self, now: float) -> None:
+    def begin(self) -> None:
         """The shell can run servers from now on."""
-        self._clock.now = now
         self._is_on = True
         self.sessions_changed()
 
-    def token(self, session_id: str, now: float) -> Secret | None:
+    def token(self, session_id: str) -> Secret | None:
         """Make a token with which a server enters one session; None when that has ended.
 
         It is good for the session that takes the other's place, and dies with it.
         """
-        self._clock.now = now
         session = self._sessions.get(session_id)
         if session is None or not session.is_open:
             return None
@@ -67,23 +62,20 @@ class McpServers:
         self._trustees.add(Grant("project", token, {session.id}, is_bridge=True))
         return token
 
-    def revoke(self, token: Secret, now: float) -> None:
+    def revoke(self, token: Secret) -> None:
         """Take a token out of force: its server has left the session."""
-        self._clock.now = now
         self._trustees.revoke(token)
 
-    def changed(self, server: McpServer, now: float) -> None:
+    def changed(self, server: McpServer) -> None:
         """A server is there, or something of it changed."""
-        self._clock.now = now
         known = self._out.state.mcp_servers
         if known.get(server.id) == server:
             return
         if server.id in known or len(known) < limits.MAX_MCP_SERVERS:
             self._out.emit(McpServerChanged(server=server))
 
-    def gone(self, server_id: str, reason: str, now: float) -> None:
+    def gone(self, server_id: str, reason: str) -> None:
         """A server is not there any more."""
-        self._clock.now = now
         known = self._out.state.mcp_servers.get(server_id)
         if known is not None:
             self._out.emit(McpServerGone(server_id=known.id, name=known.name, reason=reason))

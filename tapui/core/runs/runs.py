@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Due
 from tapui.core.effects import SetRunFilter, StartRun, StopRun
-from tapui.core.emitters.emitter import CheckWanted, LiveEmitter, LiveRun, added
+from tapui.core.emitters.emitter import LiveEmitter, LiveRun, added
 from tapui.core.emitters.plans import CannotStart, EmitterStanding, MayStart, MustAsk
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.start_requests import StartRequests
@@ -72,6 +72,7 @@ class Runs:
         self._streams = streams
         self._injects = injects
         self._traces = traces
+        start_requests.on_checked = self._checked
         injects.became, injects.changed = self._became, self._brake_changed
 
     # Orders
@@ -173,13 +174,9 @@ class Runs:
         else:
             self._prepare(emitter)
 
-    def checked(self, wanted: CheckWanted, standing: EmitterStanding) -> None:
+    def _checked(self, emitter: LiveEmitter, is_again: bool, standing: EmitterStanding) -> None:
         """Take the shell's answer: whether an emitter may start, or still may."""
-        emitter = wanted.emitter
-        if emitter.check is not wanted:
-            return  # it was stopped, or has changed
-        emitter.check = None
-        if not wanted.is_again:
+        if not is_again:
             self._settle(emitter, standing)
         elif isinstance(standing, MustAsk):
             self.restart(emitter)

@@ -3,6 +3,7 @@ known, and is then taken, refused, or asked about in the tower (`core/trust/pers
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.effects import ConnectionId, Identified, SeenProcess, Sight
+from tapui.core.effects import ConnectionId, Identified, Identify, SeenProcess, Sight
 from tapui.core.model import Connection, Standing
 from tapui.core.trust.person import (
     ALWAYS,
@@ -49,13 +50,6 @@ class Held:
     message: Message
     handler: Handler
     need: Need = "person"
-
-
-@dataclass(frozen=True, slots=True)
-class IdentityWanted:
-    """The subject of a look at the process behind a connection."""
-
-    connection: ConnectionId
 
 
 @dataclass(slots=True, eq=False)
@@ -156,7 +150,7 @@ class PersonGuard:
     def look_at(self, connection: Connection) -> None:
         """Find out whether a tower that has come is the person's."""
         if connection.is_counted and not self._is_open:
-            self._tickets.identify(connection.id, IdentityWanted(connection.id))
+            self._identify(connection.id)
 
     def _hold(self, held: Held) -> None:
         connection = held.connection
@@ -167,7 +161,7 @@ class PersonGuard:
             raise WireError(ErrorCode.RATE_LIMITED, text)
         waiting.append(held)
         if len(waiting) == 1:
-            self._tickets.identify(connection.id, IdentityWanted(connection.id))
+            self._identify(connection.id)
 
     def gone(self, connection: Connection) -> None:
         """A connection has ended: the person is not asked on its behalf any more."""
@@ -204,10 +198,14 @@ class PersonGuard:
 
     # What is found out
 
-    def identified(self, wanted: IdentityWanted, found: Identified) -> None:
+    def _identify(self, number: ConnectionId) -> None:
+        ticket = self._tickets.keep(partial(self._identified, number))
+        self._out.effects.append(Identify(ticket, number))
+
+    def _identified(self, number: ConnectionId, found: Identified) -> None:
         """Take what waited for a look, refuse it, or ask the person."""
-        connection = self._connections.by_number.get(wanted.connection)
-        held = self._held.pop(wanted.connection, [])
+        connection = self._connections.by_number.get(number)
+        held = self._held.pop(number, [])
         if connection is None or not connection.is_open:
             return
         towers = {(one.pid, one.start) for one in self._towers.values()}

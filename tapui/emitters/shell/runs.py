@@ -2,12 +2,11 @@
 
 import logging
 import os
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from tapui.core.effects import SetRunFilter, StartRun, StopRun, TryFilter
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.runs.reports import (
     RulesTried,
     RunEnded,
@@ -22,11 +21,12 @@ from tapui.emitters.runner.runner import Runner, TrialError
 from tapui.hosts.port import Report
 from tapui.text import safe_text
 
+if TYPE_CHECKING:
+    from tapui.runtime.turn import LoopTurn
+
 CLOSE_SECONDS = 2.0
 """How long runs may take to end with the gateway; what has not ended by then is killed."""
 _MAX_TOLD = 1_000
-
-TellEmitters = Callable[[Callable[[EmitterInputs, float], None]], None]
 
 _log = logging.getLogger(__name__)
 
@@ -36,12 +36,11 @@ class RunShell:
 
     def __init__(
         self,
-        tell: TellEmitters,
+        turn: "LoopTurn",
         report: Report,
         gateway_url: str,
-        on_helper: Callable[[int], None],
     ) -> None:
-        self._tell = tell
+        self._turn = turn
         self._gateway_url = gateway_url
         self._report = report
         self._environ = dict(os.environ)
@@ -50,7 +49,12 @@ class RunShell:
         self._started: set[str] = set()
         """Runs whose processes were there."""
         self._told: set[tuple[str, tuple[str, ...]]] = set()
-        self._runner = Runner(self._take, self._fault, environ=self._environ, on_helper=on_helper)
+        self._runner = Runner(
+            self._take,
+            self._fault,
+            environ=self._environ,
+            on_helper=lambda pid: turn.note_agent(pid, "an emitter"),
+        )
 
     def start(self, effect: StartRun) -> None:
         """Start a run; what becomes of it is reported to the core."""
@@ -94,7 +98,7 @@ class RunShell:
             tried = await self._runner.try_rules(effect.rules, list(effect.lines))
         except TrialError as error:
             tried = RulesTried(0, error=str(error))
-        self._tell(lambda inputs, now: inputs.filter_tried(effect.ticket, tried, now))
+        self._turn.answer(effect.ticket, tried)
 
     async def close(self) -> None:
         """End all runs, and the helper process."""
@@ -107,7 +111,7 @@ class RunShell:
             self._started.add(report.run)
         elif isinstance(report, RunEnded):
             report = self._end_of(report)
-        self._tell(lambda inputs, now: inputs.reported(report, now))
+        self._turn.tell(self._turn.gateway.emitters.reported, report)
 
     def _end_of(self, ended: RunEnded) -> RunEnded:
         """Forget a run; what ran, and ended with an error, has lost its runner."""

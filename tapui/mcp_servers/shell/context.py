@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tapui.core.mcp_servers.servers import McpServers
 from tapui.hosts.port import Report
 from tapui.mcp_servers.consent.consents import ServerConsents
 from tapui.mcp_servers.shell.bridge_process import MODULE
@@ -39,22 +38,16 @@ class ServerContext:
 
     def show(self, server: McpServer) -> None:
         """Let towers and records know how a server is."""
-        self.turn.tell_mcp_servers(lambda servers, now: servers.changed(server, now))
+        self.turn.tell(self.turn.gateway.mcp_servers.changed, server)
 
     def gone(self, server_id: str, reason: str) -> None:
         """Let them know that it is there no more."""
-        self.turn.tell_mcp_servers(lambda servers, now: servers.gone(server_id, reason, now))
+        self.turn.tell(self.turn.gateway.mcp_servers.gone, server_id, reason)
 
     def token(self, session_id: str) -> Secret | None:
         """Make a token for a session; None when that has ended."""
-        made: list[Secret | None] = []
-
-        def make(servers: McpServers, now: float) -> None:
-            made.append(servers.token(session_id, now))
-
-        self.turn.tell_mcp_servers(make)
-        return made[0] if made else None
+        return self.turn.tell(self.turn.gateway.mcp_servers.token, session_id)
 
     def revoke(self, token: Secret) -> None:
         """Take a token out of force."""
-        self.turn.tell_mcp_servers(lambda servers, now: servers.revoke(token, now))
+        self.turn.tell(self.turn.gateway.mcp_servers.revoke, token)

@@ -5,7 +5,6 @@ import contextlib
 import logging
 import time
 from collections import deque
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tapui.core.effects import (
@@ -20,7 +19,6 @@ from tapui.core.effects import (
     StopRun,
     TryFilter,
 )
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.emitters.plans import CannotStart, FolderEmitters, SavedEmitter
 from tapui.core.runs.reports import RunEnded
 from tapui.station.parts.part import GatewayAccess
@@ -56,10 +54,10 @@ class EmittersPart:
     def start(self, access: GatewayAccess) -> None:
         """Take over what the core asks; before this it asks nothing."""
         self._access = access
-        self._tell = access.turn.tell_emitters
+        self._tell, self._inputs = access.turn.tell, access.turn.gateway.emitters
         access.turn.emitters = self._take
         access.spawn(self._serve())
-        self._tell(lambda inputs, now: inputs.begin(now))
+        self._tell(self._inputs.begin)
 
     async def stop(self) -> None:
         """End all that runs."""
@@ -70,7 +68,7 @@ class EmittersPart:
     def _take(self, effect: EmitterEffect) -> None:
         if isinstance(effect, StartRun) and self._stopping.is_set():
             ended = RunEnded(effect.run, error="tapui ends")
-            self._tell(lambda inputs, now: inputs.reported(ended, now))
+            self._tell(self._inputs.reported, ended)
         elif isinstance(effect, StartRun):
             self._runs.start(effect)
         elif isinstance(effect, StopRun):
@@ -89,12 +87,7 @@ class EmittersPart:
 
         if self._runner is None:
             access = self._access
-            self._runner = RunShell(
-                self._tell,
-                access.report,
-                access.announced.url,
-                on_helper=lambda pid: access.turn.note_agent(pid, "an emitter"),
-            )
+            self._runner = RunShell(access.turn, access.report, access.announced.url)
         return self._runner
 
     # Files
@@ -126,36 +119,38 @@ class EmittersPart:
             self._files.close()
 
     async def _carry_out(self, effect: FileEffect) -> None:
+        answer = self._access.turn.answer
         match effect:
             case ReadEmitters(ticket, cwd):
                 found = await asyncio.to_thread(self._files.read, cwd)
-                self._tell(lambda inputs, now: inputs.read(ticket, found, now))
+                answer(ticket, found)
                 await self._look()
             case LeaveEmitters(folder):
                 await asyncio.to_thread(self._files.leave, folder)
             case CheckEmitter(ticket):
                 standing = await asyncio.to_thread(self._files.check, effect)
-                self._tell(lambda inputs, now: inputs.checked(ticket, standing, now))
+                answer(ticket, standing)
             case KeepConsent(ticket):
                 fault = await asyncio.to_thread(self._files.keep, effect)
-                self._tell(lambda inputs, now: inputs.consent_kept(ticket, fault, now))
+                answer(ticket, fault)
             case SaveEmitter():
                 saved = await asyncio.to_thread(self._files.save, effect)
-                self._tell(lambda inputs, now: inputs.saved(effect.ticket, saved, now))
+                answer(effect.ticket, saved)
 
     def _answer_failed(self, effect: FileEffect) -> None:
         """Answer what failed unforeseen: whoever waits for it must not wait for ever."""
+        answer = self._access.turn.answer
         match effect:
             case ReadEmitters(ticket, cwd):
                 nothing = FolderEmitters(cwd, cwd, is_readable=False)
-                self._tell(lambda inputs, now: inputs.read(ticket, nothing, now))
+                answer(ticket, nothing)
             case CheckEmitter(ticket):
-                self._tell(lambda inputs, now: inputs.checked(ticket, CannotStart(_FAILED), now))
+                answer(ticket, CannotStart(_FAILED))
             case KeepConsent(ticket):
-                self._tell(lambda inputs, now: inputs.consent_kept(ticket, _FAILED, now))
+                answer(ticket, _FAILED)
             case SaveEmitter(ticket=ticket):
                 failed = SavedEmitter(fault=_FAILED)
-                self._tell(lambda inputs, now: inputs.saved(ticket, failed, now))
+                answer(ticket, failed)
             case LeaveEmitters():
                 pass
 
@@ -174,16 +169,8 @@ class EmittersPart:
     async def _look(self) -> None:
         changes = await asyncio.to_thread(self._files.look)
         for found in changes.found:
-            self._tell(partial(_changed, found))
+            self._tell(self._inputs.folder_changed, found)
         for folder in changes.files:
-            self._tell(partial(_files_changed, folder))
+            self._tell(self._inputs.files_changed, folder)
         for fault in changes.faults:
             self._access.report(fault, "warning")
-
-
-def _changed(found: FolderEmitters, inputs: EmitterInputs, now: float) -> None:
-    inputs.folder_changed(found, now)
-
-
-def _files_changed(folder: str, inputs: EmitterInputs, now: float) -> None:
-    inputs.files_changed(folder, now)

@@ -27,7 +27,7 @@ class McpServersPart:
         """Hear of sessions from now on."""
         self._access = access
         access.turn.mcp_sessions = self._take
-        access.turn.tell_mcp_servers(lambda servers, now: servers.begin(now))
+        access.turn.tell(access.turn.gateway.mcp_servers.begin)
 
     async def stop(self) -> None:
         """End all servers."""

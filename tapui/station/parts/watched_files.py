@@ -26,7 +26,7 @@ class Rules:
     def start(self, access: GatewayAccess) -> None:
         found = self._files.read()
         self._guards = guards(access.home, access.options.config_path, access.announced.port)
-        access.turn.rules_read(found.rules, self._guards)
+        access.turn.tell(access.turn.gateway.policies.rules_read, found.rules, self._guards)
         _tell(access, found.faults)
         access.spawn(self._watch(access))
 
@@ -34,13 +34,14 @@ class Rules:
         self._stopping.set()
 
     async def _watch(self, access: GatewayAccess) -> None:
+        policies = access.turn.gateway.policies
         while not self._stopping.is_set():
             await pause(self._stopping, RULES_LOOK_SECONDS)
             changes = await asyncio.to_thread(self._files.look)
             if changes.found is not None:
-                access.turn.rules_read(changes.found.rules, self._guards)
+                access.turn.tell(policies.rules_read, changes.found.rules, self._guards)
             for folder in changes.folders:
-                access.turn.folder_rules_changed(folder)
+                access.turn.tell(policies.folder_changed, folder)
             _tell(access, changes.faults)
 
 
@@ -63,23 +64,26 @@ class ToolsToken:
         """What was told of the file that is there."""
 
     def start(self, access: GatewayAccess) -> None:
-        """Read it before anybody comes with it."""
+        """Read it before the first connection shows it."""
         file = ToolsTokenFile(access.home.state)
-        access.turn.tools_token_read(self._read(access, file))
+        access.turn.tell(access.turn.gateway.tool_hosts.token_read, self._read(access, file))
         access.spawn(self._watch(access, file))
 
     async def stop(self) -> None:
         self._stopping.set()
 
     async def _watch(self, access: GatewayAccess, file: ToolsTokenFile) -> None:
+        def take(token: Secret | None) -> None:
+            access.turn.tell(access.turn.gateway.tool_hosts.token_read, token)
+
         seen = await asyncio.to_thread(_stamp, file)
-        access.turn.tools_token_read(await asyncio.to_thread(self._read, access, file))
+        take(await asyncio.to_thread(self._read, access, file))
         while not self._stopping.is_set():
             await pause(self._stopping, TOKEN_LOOK_SECONDS)
             stamp = await asyncio.to_thread(_stamp, file)
             if stamp != seen:
                 seen = stamp
-                access.turn.tools_token_read(await asyncio.to_thread(self._read, access, file))
+                take(await asyncio.to_thread(self._read, access, file))
 
     def _read(self, access: GatewayAccess, file: ToolsTokenFile) -> Secret | None:
         fault = ""

@@ -26,24 +26,25 @@ class Core:
     def __init__(self) -> None:
         self.asked: list[PartQuestion] = []
         self.shown: list[McpServer] = []
-        self.person = Person(lambda told: told(self, 0.0))  # type: ignore[arg-type]
+        self.person = Person(self, self.tell)  # type: ignore[arg-type]
+        self.gateway = SimpleNamespace(mcp_servers=self)
 
-    def tell_mcp_servers(self, told: Any) -> None:
-        told(self, 0.0)
+    def tell(self, step: Any, *args: Any) -> Any:
+        return step(*args)
 
-    def ask(self, question: PartQuestion, now: float) -> str:
+    def ask(self, question: PartQuestion) -> str:
         self.asked.append(question)
         answer = AnswerPart(question.id, "denied")
         asyncio.get_running_loop().call_soon(self.person.answered, answer)
         return question.id
 
-    def withdraw(self, question_id: str, reason: str, now: float) -> None:
+    def withdraw(self, question_id: str, reason: str) -> None:
         """Every question was answered."""
 
-    def changed(self, server: McpServer, now: float) -> None:
+    def changed(self, server: McpServer) -> None:
         self.shown.append(server)
 
-    def gone(self, server_id: str, reason: str, now: float) -> None:
+    def gone(self, server_id: str, reason: str) -> None:
         """A server was changed."""
 
 

@@ -18,17 +18,17 @@ class Case:
         self.answer = answer
         self.shown = 0
         self.answered: list[AnsweredForm] = []
-        self.person = Person(lambda told: told(self, 0.0))  # type: ignore[arg-type]
+        self.person = Person(self, lambda step, *args: step(*args))  # type: ignore[arg-type]
         self.forms = Forms("asks", self.person, self.answered.append)
 
-    def ask(self, question: PartQuestion, now: float) -> str:
+    def ask(self, question: PartQuestion) -> str:
         self.shown += 1
         if self.answer is not None:
             answer = AnswerPart(question.id, self.answer.outcome, self.answer.answer)
             asyncio.get_running_loop().call_soon(self.person.answered, answer)
         return question.id
 
-    def withdraw(self, question_id: str, reason: str, now: float) -> None:
+    def withdraw(self, question_id: str, reason: str) -> None:
         """The server took it back."""
 
     async def flood(self, count: int) -> None:

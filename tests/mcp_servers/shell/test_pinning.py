@@ -27,13 +27,13 @@ class Asked:
     def __init__(self) -> None:
         self.questions: list[PartQuestion] = []
         self.withdrawn: list[str] = []
-        self.person = Person(lambda told: told(self, 0.0))  # type: ignore[arg-type]
+        self.person = Person(self, lambda step, *args: step(*args))  # type: ignore[arg-type]
 
-    def ask(self, question: PartQuestion, now: float) -> str:
+    def ask(self, question: PartQuestion) -> str:
         self.questions.append(question)
         return f"a{len(self.questions)}"
 
-    def withdraw(self, question_id: str, reason: str, now: float) -> None:
+    def withdraw(self, question_id: str, reason: str) -> None:
         self.withdrawn.append(question_id)
 
     async def approve(self, number: int) -> PartQuestion:
