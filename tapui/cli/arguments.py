@@ -4,9 +4,12 @@ import argparse
 import difflib
 import re
 import textwrap
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import NoReturn
 
+from tapui.cli.failure import WRONG_USE
 from tapui.text import safe_text
 
 _WIDTH = 78
@@ -15,34 +18,62 @@ _WIDTH = 78
 EXIT_CODES = """\
 exit codes:
   0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted"""
-RUN_EXIT_CODES = """\
-exit codes:
-  0 done, 1 failed, 2 wrong use or a fault in the policy file (nothing was run),
-  3 no gateway on --port or no Copilot CLI, 4 the folder is not trusted,
-  5 something was denied, 130 interrupted (the turn was stopped)"""
 
 _NO_COMMAND = re.compile(r"argument (?P<what>COMMAND|ACTION): invalid choice: '(?P<word>[^']*)'")
 
 
+_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
 class CommandParser(argparse.ArgumentParser):
-    """Errors in the commands' own form: one line, then where the help is.
+    """The parser of `tapui`, a command or an action. Its errors are in the commands' own form: one
+    line, then where the help is."""
 
-    `details` gives what the help says besides; it is asked for when the help is printed.
-    """
+    on_use: Callable[[], None] | None = None
+    """Adds the arguments, before the first are parsed."""
+    foreign: Callable[[list[str]], int] | None = None
+    """Returns where another program's words begin, options too: they become `args.foreign`,
+    without a `--` before them."""
 
-    details: Callable[[], str] | None = None
+    def __init__(self, prog: str, text: str, *, epilog: str = EXIT_CODES) -> None:
+        super().__init__(
+            prog=prog,
+            description=text,
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        self.set_defaults(parser=self)
 
-    def format_help(self) -> str:
-        """Return the help, its details before the exit codes."""
-        if self.details is not None:
-            self.epilog = f"{self.details()}\n\n{self.epilog or ''}".rstrip()
-            self.details = None
-        return super().format_help()
+    def runs(self, run: Callable[[argparse.Namespace], int], more: str = "") -> None:
+        """Let `run` carry it out; its help says `more`."""
+        self.set_defaults(run=run)
+        if more:
+            self.describe(more)
+
+    def describe(self, more: str) -> None:
+        """Let its help say `more`."""
+        self.description = f"{self.description}\n\n{more}"
+
+    def parse_known_args(  # type: ignore[override]  # the overloads are for other namespaces
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the arguments; return those that are unknown, too."""
+        if self.on_use is not None:
+            self.on_use()
+        words = list(args or ())
+        if self.foreign is None:
+            return super().parse_known_args(words, namespace)
+        at = self.foreign(words)
+        found, unknown = super().parse_known_args(words[:at], namespace)
+        found.foreign = words[at:][words[at : at + 1] == ["--"] :]
+        return found, unknown
 
     def error(self, message: str) -> NoReturn:
         """End the process with exit code 2."""
         told = safe_text(self._plain(message))
-        self.exit(2, f"tapui: {told}\ntry: {self.prog} --help\n")
+        self.exit(WRONG_USE, f"tapui: {told}\ntry: {self.prog} --help\n")
 
     def _plain(self, message: str) -> str:
         """Return argparse's message; for no such command, one that names the nearest."""
@@ -56,8 +87,32 @@ class CommandParser(argparse.ArgumentParser):
         return f"there is no {found['what'].lower()} {found['word']}; {hint}"
 
 
-if TYPE_CHECKING:
-    Commands: TypeAlias = "argparse._SubParsersAction[CommandParser]"  # noqa: SLF001 - has no other name
+class Commands:
+    """The commands of `tapui`, or the actions of a command."""
+
+    def __init__(
+        self, parser: CommandParser, title: str = "actions", *, is_required: bool = False
+    ) -> None:
+        self._parsers = parser.add_subparsers(
+            title=title,
+            metavar="COMMAND" if title == "commands" else "ACTION",
+            parser_class=CommandParser,
+            required=is_required,
+        )
+
+    def add(
+        self,
+        name: str,
+        text: str,
+        run: Callable[[argparse.Namespace], int] | None = None,
+        more: str = "",
+    ) -> CommandParser:
+        """Add one: `text` is its line in the list of all, its own help says `more`, too."""
+        about = textwrap.fill(f"{text[0].upper()}{text[1:]}.", _WIDTH)
+        parser: CommandParser = self._parsers.add_parser(name, help=text, text=about)
+        if run is not None:
+            parser.runs(run, more)
+        return parser
 
 
 def port(text: str) -> int:
@@ -83,10 +138,22 @@ def count(text: str) -> int:
 
 
 def moment(text: str) -> float:
-    """Return the seconds since the epoch that a span or a time means; see `tapui.cli.since`."""
-    from tapui.cli.since import moment as meant
+    """Return the seconds since the epoch that are meant; an argument's type.
 
-    return meant(text)
+    `30m`, `2h`, `3d`, `1w` ago; `2026-11-20`, `2026-11-20T18:30` in local time; `18:30` today.
+    """
+    if found := _SPAN.match(text.strip()):
+        return time.time() - float(found[1]) * _SECONDS[found[2]]
+    try:
+        if re.fullmatch(r"\d\d?:\d\d", text.strip()):
+            hour, minute = map(int, text.split(":"))
+            now = datetime.now().astimezone()
+            return now.replace(hour=hour, minute=minute, second=0, microsecond=0).timestamp()
+        return datetime.fromisoformat(text.strip()).astimezone().timestamp()
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"expected a span such as 2h or 3d, or a time such as 2026-11-20T18:30, got {text!r}"
+        ) from None
 
 
 def add_port(parser: argparse.ArgumentParser, text: str) -> None:
@@ -122,23 +189,3 @@ def add_arguments_of_a_call(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--args", metavar="JSON", default="{}", help="the arguments as an object ({})"
     )
-
-
-def add_command(
-    commands: "Commands", name: str, module: str, text: str, more: str = ""
-) -> CommandParser:
-    """Add the command `name`, which the module `tapui.cli.<module>` carries out.
-
-    `text` is its line in the list of commands; its own help says `more`.
-    """
-    described = textwrap.fill(text[0].upper() + text[1:] + ".", _WIDTH)
-    parser = commands.add_parser(
-        name,
-        help=text,
-        description=described + (f"\n\n{more}" if more else ""),
-        epilog=EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.set_defaults(command=module, parser=parser)
-    return parser

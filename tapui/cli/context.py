@@ -1,12 +1,13 @@
-"""From parsed arguments to settings, options and the gateway that is meant."""
+"""What a command works with: the settings, the folders, and the gateway and session it names."""
 
 import argparse
 import os
 import sys
 import termios
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
@@ -20,6 +21,12 @@ from tapui.settings import loading
 from tapui.station.options import Options
 from tapui.tower.themes import theme_files
 from tapui.wire.limits import MAX_PATTERN
+
+if TYPE_CHECKING:
+    from tapui.wire.subjects import Session
+
+_SHOWN = 20
+"""Ids that are named where several fit."""
 
 
 def loaded(args: argparse.Namespace) -> loading.Loaded:
@@ -119,8 +126,8 @@ def options(args: argparse.Namespace) -> Options:
 def gateway(args: argparse.Namespace, *, is_leaving: bool = False) -> FoundGateway:
     """Return the running gateway that the arguments mean; one of another version is named.
 
-    It is the one on the port in force; if nobody asked for that port and nothing runs there, the
-    only other one that runs. With `is_leaving` it is to end, and its version does not matter.
+    It is the one on the port in force; if that port is a default and nothing runs there, the only
+    other one that runs. With `is_leaving` it is to end, and its version does not matter.
     Raises `NoGateway` and `ConfigError`.
     """
     found = loaded(args)
@@ -143,3 +150,27 @@ def need_terminal() -> None:
     except termios.error:
         text = f"the tower was started behind a shell that cannot bring it to the front; {instead}"
         raise Failure(text, WRONG_USE) from None
+
+
+def session_id_of(ids: Iterable[str], wanted: str, *, otherwise: str) -> str:
+    """Return the id that is `wanted`, or alone begins so; raises `Failure`, with `otherwise` where
+    none does."""
+    every = list(ids)
+    if wanted in every:
+        return wanted
+    found = [one for one in every if wanted and one.startswith(wanted)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise Failure(f"{wanted} fits several sessions: {', '.join(found[:_SHOWN])}")
+    raise Failure(otherwise)
+
+
+def session_of(sessions: Sequence["Session"], name: str) -> "Session":
+    """Return the open session with this id, or whose id alone begins so; raises `Failure`."""
+    from tapui.projection.state import is_open
+
+    there = {one.id: one for one in sessions if is_open(one)}
+    listed = ", ".join(f"{one.id} ({one.label})" for one in there.values()) or "none"
+    none = f"there is no session {name}; open are: {listed}"
+    return there[session_id_of(there, name, otherwise=none)]

@@ -1,52 +1,83 @@
-"""The index as commands use it: brought up to date first, with progress on stderr."""
+"""What was recorded, as commands read it: the journals' folders, and the index over them."""
 
+import contextlib
 import sqlite3
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tapui.cli import output
+from tapui.cli.context import home, session_id_of
 from tapui.cli.failure import Failure
-from tapui.index.current import bring_up_to_date
-from tapui.index.search import Progress, Search
-from tapui.index.store import IndexUnusable
+from tapui.records import register
 
-SECONDS = 20.0
+if TYPE_CHECKING:
+    from tapui.index.search import Search
+
+INDEX_SECONDS = 20.0
 """How long a command may spend on indexing before it answers with what there is."""
 _MIB = 1024 * 1024
 
 
-def search_of(state_dir: Path) -> Search:
-    """Return a reader of the index, which is as new as `SECONDS` allow.
+def folders_of(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
+    """Return the folders to read, each group with the session to keep of it (None: all)."""
+    state = home().state
+    known = register.sessions(state)
+    if wanted is None:
+        # A session's folder may hold records of the session that it replaced: keep all, once.
+        every = dict.fromkeys(folder for folders in known.values() for folder in folders)
+        every |= dict.fromkeys(register.gateway_folders(state))
+        return [(None, list(every))]
+    if folders := register.folders(state, wanted):
+        return [(wanted, folders)]
+    listed = ", ".join(known) if known else "none"
+    none = f"there are no records of session {wanted}; sessions with records: {listed}"
+    session = session_id_of(known, wanted, otherwise=none)
+    return [(session, known[session])]
 
-    What is missing in it is told. Raises `Failure` where there is no index and none can be made.
+
+@contextlib.contextmanager
+def open_index() -> Iterator["Search"]:
+    """Open the index, as new as `INDEX_SECONDS` allow; what is missing in it is noted.
+
+    Raises `Failure` where there is no index and none can be made, and for one that cannot be read.
     """
-    shown = _Shown()
+    from tapui.index.current import bring_up_to_date
+    from tapui.index.search import Search
+    from tapui.index.store import IndexUnusable
+
+    state, bar = home().state, _ProgressBar()
     try:
-        freshness = bring_up_to_date(state_dir, SECONDS, shown.progress)
+        freshness = bring_up_to_date(state, INDEX_SECONDS, bar.progress)
     except (OSError, sqlite3.Error) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise Failure(f"the index cannot be made: {reason}") from None
     finally:
-        shown.end()
-    search = Search(state_dir)
-    if freshness != "current":
-        told = _progress(search)
-        if not told.is_complete:
-            more = "a running tapui goes on" if freshness == "held" else "run it again to go on"
-            done, total = told.done // _MIB, told.total // _MIB
-            output.note(f"{done:,} of {total:,} MiB of records are indexed; {more}")
-    return search
-
-
-def _progress(search: Search) -> Progress:
+        bar.end()
+    search = Search(state)
     try:
-        return search.progress()
+        if freshness != "current" and not (progress := search.progress()).is_complete:
+            more = "a running tapui goes on" if freshness == "held" else "run it again to go on"
+            done, total = progress.done // _MIB, progress.total // _MIB
+            output.note(f"{done:,} of {total:,} MiB of records are indexed; {more}")
+        yield search
     except IndexUnusable as error:
         raise Failure(f"the index cannot be read: {error}") from None
+    finally:
+        search.close()
 
 
-class _Shown:
-    """A line of progress on a terminal, once there is something to wait for."""
+def indexed_session(search: "Search", wanted: str | None) -> str | None:
+    """Return the id of the session that an argument names; raises `Failure`."""
+    if wanted is None:
+        return None
+    none = f"there are no records of session {wanted}"
+    return session_id_of(search.session_ids(wanted), wanted, otherwise=none)
+
+
+class _ProgressBar:
+    """A line on a terminal, once there is something to wait for."""
 
     def __init__(self) -> None:
         self._is_terminal = sys.stderr.isatty()

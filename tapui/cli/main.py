@@ -1,20 +1,18 @@
 """The entry point: finds the command, runs it, and turns every way to end into an exit code."""
 
-import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
 
-from tapui.cli.failure import FAILED, INTERRUPTED, NO_GATEWAY, WRONG_USE, Failure
-from tapui.cli.quiet import silence
+from tapui.cli.failure import FAILED, INTERRUPTED, NO_GATEWAY, WRONG_USE, Failure, silence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code.
 
     0 done, 1 failed, 2 wrong use or no terminal, 3 no gateway, 130 interrupted. A reader that
-    closes the pipe early has read enough: that is 0. Faults are told on stderr, never as a
+    closes the pipe early has read enough: that is 0. Faults are printed on stderr, never as a
     traceback, unless `TAPUI_DEBUG` is set.
     """
     for stream in (sys.stdout, sys.stderr):
@@ -32,15 +30,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    if argv[:1] == ["copilot"] and argv[1:2] not in (["-h"], ["--help"]):
-        # Everything after the word belongs to Copilot, options too.
-        argv = ["copilot", "--", *argv[2 if argv[1:2] == ["--"] else 1 :]]
-    from tapui.cli import parser
+    from tapui.cli.parser import parse
 
-    args = parser.parse(argv)
     try:
-        command = importlib.import_module(f"tapui.cli.{args.command}")
-        code: int = command.run(args)
+        args = parse(argv)
+        code: int = args.run(args)
     except BrokenPipeError:
         raise
     except Failure as error:

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import msgspec
 
-from tapui.cli.quiet import silence
+from tapui.cli.failure import WRONG_USE, Failure, silence
 from tapui.text import safe_text
 
 _NOT_ASCII = re.compile(r"[^\x20-\x7e]")
@@ -27,7 +27,7 @@ def note(text: str) -> None:
     try:
         sys.stderr.write(f"{safe_text(text, newlines=True)}\n")
         sys.stderr.flush()
-    except OSError:  # nobody reads it; the exit code tells the rest
+    except OSError:  # its reader has gone; the exit code tells the rest
         silence(sys.stderr)
 
 
@@ -85,6 +85,15 @@ def path_text(path: Path | str) -> str:
 def flush() -> None:
     """Let what was printed leave the process now (a reader at a pipe waits for it)."""
     sys.stdout.flush()
+
+
+def is_agreed(question: str) -> bool:
+    """Ask the person, and return whether they say yes; raises `Failure` without a terminal."""
+    if not sys.stdin.isatty():
+        raise Failure(f"{question} Say so with --yes", WRONG_USE)
+    sys.stderr.write(f"{safe_text(question)} [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def table(

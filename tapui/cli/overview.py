@@ -1,7 +1,8 @@
-"""The gateway's state, once: as tables, or as JSON."""
+"""The gateway's state for `tapui status`: once, as tables or JSON, or a line for each change."""
 
 import asyncio
 import time
+from collections.abc import Iterator
 
 from tapui import invocation, times
 from tapui.cli import output
@@ -9,7 +10,9 @@ from tapui.cli.approvals import request, whole
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection import alarms, asking
+from tapui.projection.fold import fold
 from tapui.projection.offered import tools_of
+from tapui.projection.orders import became, wanted
 from tapui.projection.state import (
     State,
     activity,
@@ -21,10 +24,12 @@ from tapui.projection.state import (
     model_words,
 )
 from tapui.projection.summary import summary_of
+from tapui.text import revealed
 from tapui.tower.wording import marks
+from tapui.wire import events as ev
 from tapui.wire.message import label_of
 from tapui.wire.subjects import Approval, Call, Session
-from tapui.wire.tower import TowerSnapshot
+from tapui.wire.tower import GatewayStopping, TowerSnapshot
 
 RECENT = 5
 """Finished calls that the text shows."""
@@ -32,7 +37,7 @@ SHOWN = 100
 """Characters of a text from outside that decides nothing; `--json` has all of it."""
 
 
-def run(chosen: FoundGateway, *, as_json: bool) -> None:
+def show(chosen: FoundGateway, *, as_json: bool) -> None:
     """Print the state as tables, or all of it as JSON."""
     snapshot, waiting = asyncio.run(_snapshot(chosen))
     if as_json:
@@ -52,7 +57,7 @@ def run(chosen: FoundGateway, *, as_json: bool) -> None:
             indent=2,
         )
     else:
-        _print(chosen, snapshot, waiting)
+        _show_tables(chosen, snapshot, waiting)
 
 
 async def _snapshot(chosen: FoundGateway) -> tuple[TowerSnapshot, list[Approval]]:
@@ -63,13 +68,13 @@ async def _snapshot(chosen: FoundGateway) -> tuple[TowerSnapshot, list[Approval]
         return snapshot, [await whole(connection, one) for one in waiting]
 
 
-def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval]) -> None:
+def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval]) -> None:
     state = snapshot.state
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
     folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
-    _print_waiting(folded, waiting)
+    _show_waiting(folded, waiting)
     if folded.alarms:
         now = time.time()
         rows = [
@@ -141,7 +146,7 @@ def _print(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval
     )
 
 
-def _print_waiting(state: State, waiting: list[Approval]) -> None:
+def _show_waiting(state: State, waiting: list[Approval]) -> None:
     now = time.time()
     rows = []
     for one in waiting:
@@ -199,3 +204,100 @@ def _call_detail(call: Call) -> str:
 
 def _cut(text: str) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+
+
+# As it changes
+
+
+def watch(chosen: FoundGateway) -> None:
+    """Print what is, then a line for each change, until the gateway ends."""
+    asyncio.run(_watch(chosen))
+
+
+async def _watch(chosen: FoundGateway) -> None:
+    async with await GatewayConnection.open(chosen, name="tapui status") as connection:
+        watched = Watched(State.of(connection.snapshot.state))
+        _say_all(watched.now(), times.clock(time.time()))
+        async for came in connection:
+            match came:
+                case ev.Entry(event=event, ts=ts):
+                    _say_all(watched.take(event, ts), times.moment(ts))
+                case TowerSnapshot():
+                    # Events were left out because we read too slowly.
+                    watched = Watched(State.of(came.state))
+                    output.note("some changes were left out")
+                    _say_all(watched.now(), times.clock(time.time()))
+                case GatewayStopping():
+                    output.note("the gateway is stopping")
+                    return
+
+
+def _say_all(lines: Iterator[str], at: str) -> None:
+    for line in lines:
+        output.say(f"{at}  {line}")
+    output.flush()
+
+
+class Watched:
+    """Follows a state, and describes its changes: a line each, not made safe."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+
+    def now(self) -> Iterator[str]:
+        """Yield the open sessions and what waits."""
+        for session in listed(self._state.sessions.values()):
+            if is_open(session):
+                yield f"session {_name(session)}: {activity(session)}"
+        for approval in self._state.approvals.values():
+            if is_waiting(approval):
+                yield f"waits for you: {self._request(approval)}"
+
+    def take(self, event: ev.Event, ts: str) -> Iterator[str]:
+        """Fold an event in, and yield what it changed for the person."""
+        before = dict(self._state.sessions) if isinstance(event, ev.SessionUpdated) else {}
+        fold(self._state, event, ts)
+        match event:
+            case ev.ApprovalRequested(approval=one):
+                yield f"waits for you: {self._request(one)}"
+            case (
+                ev.ApprovalDecided(approval=one)
+                | ev.ApprovalExpired(approval=one)
+                | ev.ApprovalWithdrawn(approval=one)
+            ):
+                yield f"{asking.outcome(one)}: {self._request(one)}"
+            case ev.AlarmRaised(alarm=alarm):
+                where = alarms.whose(self._state, alarm)
+                yield f"alarm: {where}: {alarms.about(alarm)}" if where else alarms.about(alarm)
+            case ev.OrderChanged(order_id=id_, state="queued" | "done" | "failed"):
+                order = self._state.orders.get(id_)
+                if order is not None:
+                    where = asking.session_name(self._state, order.session_id)
+                    yield f"session {where}: {wanted(order)}: {became(order)}"
+            case ev.CallFinished(call=call) if call.state == "failed":
+                where = asking.session_name(self._state, call.session_id)
+                yield f"failed: {call.tool} in {where}: {call.error or call.error_code or ''}"
+            case (
+                ev.SessionOpened(session=session)
+                | ev.SessionClosed(session=session)
+                | ev.SessionUpdated(session=session)
+            ) if not listed([session]):
+                pass
+            case ev.SessionOpened(session=session):
+                yield f"session {_name(session)}: {activity(session)}"
+            case ev.SessionReplaced(session=session):
+                yield f"session {_name(session)}: goes on with a new id"
+            case ev.SessionClosed(session=session):
+                yield f"session {_name(session)}: ended"
+            case ev.SessionUpdated(session=session):
+                known = before.get(session.id)
+                if known is None or activity(known) != activity(session):
+                    yield f"session {_name(session)}: {activity(session)}"
+
+    def _request(self, approval: Approval) -> str:
+        asked = f"{asking.verb(approval)} {revealed(asking.request(approval))}".rstrip()
+        return f"{asked} (asked by {asking.asker(self._state, approval)}, {approval.id})"
+
+
+def _name(session: Session) -> str:
+    return session.label or session.id

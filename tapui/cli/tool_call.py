@@ -17,7 +17,7 @@ from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import ToolOutcome
 
 
-class Given(NamedTuple):
+class GivenArguments(NamedTuple):
     """The arguments as they were typed: an object, and words such as `name=Ada` that go over it."""
 
     object: Raw

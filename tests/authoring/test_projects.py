@@ -10,7 +10,7 @@ import pytest
 from tapui.authoring import projects
 from tapui.authoring.origin import script_source
 from tapui.authoring.projects import ProjectError, contents, make, module_name
-from tapui.cli import provider_parser
+from tapui.cli.commands import provider
 
 
 def test_a_python_project_has_its_name_everywhere(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_nothing_of_the_authors_is_written_over(tmp_path: Path) -> None:
 
 
 def test_the_command_line_knows_each_language() -> None:
-    assert provider_parser.LANGUAGES == projects.LANGUAGES
+    assert provider.LANGUAGES == projects.LANGUAGES
 
 
 def test_a_name_is_an_identifier_in_python() -> None:

@@ -1,13 +1,15 @@
 """Every command as a process where no gateway runs: exit codes, help, and what is said."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tapui.cli import parser
+from tapui.cli import commands
+from tapui.cli.parser import command_modules
 from tests.cli.schemas import check
 from tests.rig.gateway import Home, tapui_argv
 
@@ -113,13 +115,86 @@ def test_version_and_help_import_nothing_that_takes_time(home: Home, argument: s
 
 
 def test_every_command_is_known_by_its_name_alone() -> None:
-    assert {(name,) for name in parser.COMMANDS} == {one for one in COMMANDS if len(one) == 1}
-    (choices,) = (
-        action.choices
-        for action in parser.build()._actions
-        if action.dest == "==SUPPRESS==" and isinstance(action.choices, dict)
+    found = [line.name for one in command_modules(commands.__path__) for line in one.lines]
+    assert {(name,) for name in found} == {one for one in COMMANDS if len(one) == 1}
+    assert len(set(found)) == len(found)
+
+
+def test_no_two_commands_have_one_place_in_the_list() -> None:
+    lines = [line for one in command_modules(commands.__path__) for line in one.lines]
+    assert len({line.place for line in lines}) == len(lines)
+
+
+WAVE = '''"""`tapui wave`."""
+
+COMMANDS = """
+205 wave: greet somebody
+206 wave-back: greet in return
+"""
+
+
+def arguments(wave, back):
+    wave.runs(run, "More of it.")
+    wave.add_argument("name", metavar="NAME", help="who it is")
+    back.runs(lambda args: 3)
+
+
+def run(args):
+    print("hello", args.name)
+    return 0
+'''
+
+
+def with_commands_of(folder: Path, *args: str, env: dict[str, str]) -> tuple[int, str, str]:
+    """Run a command line where the commands of a folder are there, too."""
+    script = (
+        "import sys\n"
+        "from tapui.cli import commands, main\n"
+        f"commands.__path__.append({str(folder)!r})\n"
+        f"sys.exit(main.main({args!r}))"
     )
-    assert list(choices) == list(parser.COMMANDS)
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False)
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("place", ["wave.py", "wave/__init__.py"])
+def test_a_new_command_is_one_new_file(home: Home, tmp_path: Path, place: str) -> None:
+    file = tmp_path / "added" / place
+    file.parent.mkdir(parents=True)
+    file.write_text(WAVE)
+
+    def run(*args: str) -> tuple[int, str, str]:
+        return with_commands_of(tmp_path / "added", *args, env=home.env())
+
+    assert run("wave", "Ada") == (0, "hello Ada\n", "")
+    assert run("wave-back") == (3, "", "")
+    listed = run("--help")[1]
+    names = re.findall(r"^    ([a-z-]+)", listed, re.MULTILINE)
+    at = names.index("wave")
+    assert names[at - 1 : at + 3] == ["why", "wave", "wave-back", "why-allowed"]
+    assert "greet somebody\n" in listed
+    told = run("wave", "--help")[1]
+    assert told.startswith("usage: tapui wave [-h] NAME\n\nGreet somebody.\n\nMore of it.\n")
+    assert (
+        run("wafe")[2] == "tapui: there is no command wafe; did you mean wave?\ntry: tapui --help\n"
+    )
+    assert run("wave")[0] == 2
+
+
+def test_a_command_imports_nothing_of_the_others(home: Home) -> None:
+    script = (
+        "import sys\n"
+        "from tapui.cli.main import main\n"
+        "main(['status'])\n"
+        "room = 'tapui.cli.commands.'\n"
+        "print([name for name in sys.modules if name.startswith(room)])"
+    )
+    argv = [sys.executable, "-c", script]
+    done = subprocess.run(
+        argv, env=home.env(), capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.stdout == "['tapui.cli.commands.status']\n"
 
 
 @pytest.mark.parametrize("command", ["status", "config", "records", "doctor"])

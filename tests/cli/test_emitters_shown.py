@@ -6,8 +6,8 @@ from tapui.projection.asking import RIGHTS
 
 def test_what_would_run_does_not_pass_itself_off_as_what_is_said_of_it() -> None:
     lines = shown(
-        "one",
         {
+            "name": "one",
             "command": f"true\n  runs in: /safe\n  {RIGHTS}\n",
             "cwd": "/repo\n  shell: none",
             "env": {"A": "1\n  with B=2"},
@@ -28,5 +28,5 @@ def test_what_would_run_does_not_pass_itself_off_as_what_is_said_of_it() -> None
 
 
 def test_arguments_of_a_provider_are_told_apart() -> None:
-    lines = shown("one", {"command": "run", "args": ["a b", "", "c"], "kind": "provider"})
+    lines = shown({"name": "one", "command": "run", "args": ["a b", "", "c"], "kind": "provider"})
     assert lines[1] == "  │ run 'a b' '' c"

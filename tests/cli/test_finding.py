@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.cli.since import moment
+from tapui.cli.arguments import moment
 from tapui.files.locked_folder import LockedFolder
 from tapui.index.store import INDEX_FOLDER
 from tests.index import played

@@ -8,7 +8,7 @@ import pytest
 from msgspec import Raw
 
 from tapui.cli.commands import call
-from tapui.cli.tool_call import Given
+from tapui.cli.tool_call import GivenArguments
 from tests.client.fake_gateway import FakeGateway, Json, Peer
 from tests.client.test_connection import found
 from tests.rig.waiting import until_async
@@ -37,7 +37,7 @@ async def test_a_call_that_is_interrupted_while_it_is_sent_is_aborted(tmp_path: 
 
     async with FakeGateway(tmp_path, talk, max_bytes=None) as fake:
         calling = asyncio.create_task(
-            call.outcome_of(found(fake), "t", None, Given(LARGER_THAN_SOCKETS))
+            call.outcome_of(found(fake), "t", None, GivenArguments(LARGER_THAN_SOCKETS))
         )
         await asked.wait()
         await until_async(

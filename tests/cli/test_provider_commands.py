@@ -150,7 +150,7 @@ def test_what_there_is_to_mend_is_1(home: Home, tmp_path: Path) -> None:
     done = home.run("provider", "check", str(path))
     assert (done.returncode, done.stderr) == (1, "")
     lines = done.stdout.splitlines()
-    assert lines[0] == "bad.py: it runs as soon as it is imported, also by its tests"
+    assert lines[0] == "bad.py: it runs when it is imported, also by its tests"
     assert [line.partition(":")[0] for line in lines[2::2]] == ["get", "get", "get.x", "get.x"]
     told = home.run("provider", "check", str(path), "--json").stdout.splitlines()
     assert json.loads(told[-1]).keys() == {"path", "problem", "fix"}

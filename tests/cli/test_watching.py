@@ -4,7 +4,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.cli.status_line import in_short
+from tapui.cli.commands.status import in_short
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.wire.events import CallFinished, CallStarted, SessionClosed, SessionOpened

@@ -121,7 +121,7 @@ async def test_what_is_no_http_at_all_is_told(tmp_path: Path) -> None:
 
 
 def test_a_status_bar_imports_no_event_loop() -> None:
-    modules = "tapui.cli.commands.status, tapui.cli.status_line"
+    modules = "tapui.cli.commands.status, tapui.cli.parser"
     code = f"import sys, {modules}; print('asyncio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

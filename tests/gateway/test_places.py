@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.cli.commands.install_mcp import _is_refused
+from tapui.cli.commands.install import is_refused
 from tapui.client import gateways
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
@@ -155,7 +155,7 @@ async def test_where_all_places_are_taken_commands_and_towers_name_who_has_them(
             assert f"{full} are taken: {holders};" in looked.stdout
             said = find_gateway(folders(gateway), gateway.port)
             assert said is not None
-            assert not await _is_refused(said, Secret(gateway.token)), "its token is in force"
+            assert not await is_refused(said, Secret(gateway.token)), "its token is in force"
             assert (await asyncio.to_thread(gateway.home.run, "status")).stderr.startswith(
                 f"tapui: {full} are taken: {holders};"
             )

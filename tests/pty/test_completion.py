@@ -4,7 +4,7 @@ import subprocess
 
 import pytest
 
-from tapui.cli.parser import SHELLS
+from tapui.cli.commands.completion import SHELLS
 from tests.conftest import program
 from tests.rig.gateway import Home
 from tests.rig.tmux import Tmux

@@ -5,9 +5,10 @@ import asyncio
 import contextlib
 
 from tapui.cli import output
+from tapui.cli.arguments import CommandParser, add_arguments_of_a_call, add_port
 from tapui.cli.context import gateway
 from tapui.cli.failure import Failure
-from tapui.cli.tool_call import Given, check_arguments, find_tool, object_of, print_outcome
+from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayError, Refused
 from tapui.client.gateways import FoundGateway
@@ -23,22 +24,38 @@ from tapui.wire.message import (
 )
 from tapui.wire.tower import GatewayStopping, ToolsList, ToolsRead
 
+COMMANDS = """
+50 call: call a tool and print its result as JSON
+"""
+
 CALL_ID = "call"
+
+
+def arguments(call: CommandParser) -> None:
+    call.runs(
+        run,
+        "The arguments are read by the tool's schema: `tapui call greet name=Ada`.\n"
+        "Progress goes to stderr. Ctrl-C cancels the call.",
+    )
+    call.add_argument("tool", metavar="TOOL", help="the tool's name")
+    add_arguments_of_a_call(call)
+    call.add_argument("--session", metavar="ID", help="the session (the foreground one)")
+    add_port(call, "the gateway's port")
 
 
 def run(args: argparse.Namespace) -> int:
     """Call the tool; its result goes to stdout as JSON, what else is said to stderr."""
-    given = Given(object_of(args.args), tuple(args.values))
+    given = GivenArguments(object_of(args.args), tuple(args.values))
     outcome = asyncio.run(outcome_of(gateway(args), args.tool, args.session, given))
     return print_outcome(outcome)
 
 
 async def outcome_of(
-    chosen: FoundGateway, tool: str, session: str | None, given: Given
+    chosen: FoundGateway, tool: str, session: str | None, given: GivenArguments
 ) -> ToolOutcome:
     """Call the tool in a session (None: the foreground one) and return how the call ended.
 
-    When it is cancelled, the call is, too, and is told why.
+    When it is cancelled, the call is, too, with a reason.
     """
     async with await GatewayConnection.open(chosen, name="tapui call") as connection:
         if session is None:

@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 from tapui.cli import output
+from tapui.cli.arguments import CommandParser
 from tapui.cli.context import loaded, other_settings
 from tapui.cli.failure import Failure
 from tapui.policies.rules import PolicyRule
@@ -12,6 +13,21 @@ from tapui.settings import loading
 from tapui.settings.rule_files import FoundRules, RuleFiles
 from tapui.text import safe_text
 from tapui.tower.themes import theme_files
+
+COMMANDS = """
+240 config: print the settings in force and where each comes from
+"""
+
+
+def arguments(config: CommandParser) -> None:
+    config.runs(run)
+    form = config.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="print them as JSON")
+    form.add_argument(
+        "--example",
+        action="store_true",
+        help="print a configuration file with every setting, its default and what it does",
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 from tapui.cli import context, output
+from tapui.cli.arguments import CommandParser
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
@@ -16,8 +17,29 @@ from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experim
 from tapui.invocation import command
 from tapui.runtime.processes.status import INSIDE
 
+COMMANDS = """
+30 copilot: start Copilot CLI so that tapui can attach to it
+"""
+
 FLAG = "--ui-server"
 _WARNING = "Copilot's port has no password: every user of this machine can run commands through it"
+
+
+def arguments(copilot: CommandParser) -> None:
+    copilot.runs(
+        run,
+        "Runs `copilot ARGS...` in this terminal where tapui's extension is installed\n"
+        "(`tapui install extension`), else `copilot --ui-server ARGS...`. That port of\n"
+        "Copilot CLI has no password: you are asked once where others have accounts.\n"
+        "`tapui copilot -- --help` shows Copilot's own help.",
+    )
+    copilot.add_argument("args", nargs="*", metavar="ARGS", help="passed on to copilot")
+    copilot.foreign = _foreign_words
+
+
+def _foreign_words(words: list[str]) -> int:
+    """All words are Copilot's, options too, but for a request for help at the beginning."""
+    return len(words) if words[:1] in (["-h"], ["--help"]) else 0
 
 
 def run(args: argparse.Namespace) -> int:
@@ -25,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     program = shutil.which("copilot")
     if program is None:
         raise Failure(NO_CLI)
-    given: list[str] = args.args
+    given: list[str] = args.foreign
     rule = context.loaded(args).settings.copilot.port
     added = way_in(given, rule, context.home(), people=other_people, asks=_asks)
     environ = {**os.environ, INSIDE: "1"}
@@ -71,12 +93,10 @@ def _instead(is_installed: bool) -> str:
 
 
 def _asks(question: str) -> bool:
-    from tapui.cli.agreeing import is_agreed
-
     if not sys.stdin.isatty():
         raise Failure(
             f"{question} That takes a terminal to answer; "
             'in scripts set copilot.port = "always", or TAPUI_COPILOT_PORT=always',
             WRONG_USE,
         )
-    return is_agreed(question)
+    return output.is_agreed(question)

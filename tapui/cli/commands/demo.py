@@ -16,6 +16,7 @@ import msgspec
 
 from tapui import invocation
 from tapui.cli import context
+from tapui.cli.arguments import CommandParser
 from tapui.cli.context import need_terminal, options
 from tapui.cli.demo.line import COMMAND
 from tapui.home.paths import Home
@@ -23,11 +24,26 @@ from tapui.home.run_folder import PortClaimedError, RunFolder, gateways
 from tapui.secret import Secret
 from tapui.station.options import Options
 
+COMMANDS = """
+300 demo: show the tower with three scripted sessions, which work, wait and fail
+"""
+
 LEAVE_WITHIN = 5.0
 """Seconds that the demo's processes have after the tower has ended."""
 _POLL = 0.1
 
 _log = logging.getLogger(__name__)
+
+
+def arguments(demo: CommandParser) -> None:
+    demo.runs(
+        run,
+        "It has a gateway, a folder and a port of its own, and attaches to nothing. Its\n"
+        "stream “welcome” says how the other commands reach it.",
+    )
+    demo.add_argument(
+        "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -3,29 +3,25 @@
 import argparse
 import os
 import sys
-from typing import TYPE_CHECKING
 
 from tapui import docs
-from tapui.cli.arguments import add_command
+from tapui.cli.arguments import CommandParser
 
-if TYPE_CHECKING:
-    from tapui.cli.arguments import Commands
+COMMANDS = """
+310 help: show a page about a topic; without one, list the topics
+"""
 
 _MOST_COLUMNS = 100
 """Longer lines are hard to read."""
 
 
-def add_help(commands: "Commands") -> None:
-    """Add `help`."""
-    parser = add_command(
-        commands,
-        "help",
-        "commands.help",
-        "show a page about a topic; without one, list the topics",
+def arguments(page: CommandParser) -> None:
+    page.runs(
+        run,
         "In a terminal the page is shown in $PAGER, or else in `less`; elsewhere its\n"
         "Markdown is printed.",
     )
-    parser.add_argument(
+    page.add_argument(
         "topic",
         metavar="TOPIC",
         nargs="?",

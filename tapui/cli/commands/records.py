@@ -1,24 +1,66 @@
-"""`tapui records`: what the journals hold, without a gateway."""
+"""`tapui records`: what the journals hold, without a gateway; and its removal."""
 
 import argparse
 import difflib
-from pathlib import Path
+import sqlite3
+import time
 
 from tapui import times
 from tapui.cli import output
-from tapui.cli.context import home
-from tapui.cli.failure import WRONG_USE, Failure
-from tapui.cli.meant import session_meant
+from tapui.cli.arguments import CommandParser, Commands, count, moment
+from tapui.cli.context import home, session_id_of
+from tapui.cli.failure import FAILED, WRONG_USE, Failure
+from tapui.cli.journals import INDEX_SECONDS, folders_of
+from tapui.files.locked_folder import FolderHeldError
 from tapui.projection import alarms, orders
 from tapui.projection.asking import by_rule, by_whom, command_line, rule_name
 from tapui.projection.summary import summary_of
-from tapui.records import reader, register
+from tapui.records import reader
+from tapui.records.keeping import KeptSession, kept_sessions, remove
 from tapui.records.reader import Damage, Record
 from tapui.wire import events as ev
+
+COMMANDS = """
+180 records: print what was recorded
+"""
 
 LAST = 20
 """Records that are printed when `--last` does not say how many."""
 _SHOWN = 160
+
+
+def arguments(records: CommandParser) -> None:
+    records.runs(run, "Reads the files: no gateway needs to run.")
+    records.add_argument("--session", metavar="ID", help="only this session's (all sessions)")
+    records.add_argument(
+        "--collection", metavar="NAME", help="only this collection, such as calls or approvals"
+    )
+    records.add_argument("--last", type=count, metavar="N", help="only the newest N (20)")
+    records.add_argument("--json", action="store_true", help="print the records as they are")
+    actions = Commands(records, "removing")
+    purge = actions.add(
+        "purge",
+        "remove the records of all sessions that have ended",
+        run_purge,
+        "What is indexed of them goes, too. Sessions that tapui records now stay.",
+    )
+    purge.add_argument(
+        "--before",
+        type=moment,
+        metavar="TIME",
+        help="only those that ended before: 30d, 2026-11-20",
+    )
+    delete = actions.add(
+        "delete",
+        "remove the records of one session",
+        run_delete,
+        "What is indexed of them goes, too.",
+    )
+    delete.add_argument(
+        "session", metavar="SESSION", help="its id, or a beginning that fits only one"
+    )
+    for parser in (purge, delete):
+        parser.add_argument("--yes", action="store_true", help="do not ask")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -59,29 +101,12 @@ def _collection(name: str | None) -> str | None:
     raise Failure(f"there is no collection {name}; {hint}", WRONG_USE)
 
 
-def folders_of(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
-    """Return the folders to read, each group with the session to keep of it (None: all)."""
-    state = home().state
-    known = register.sessions(state)
-    if wanted is None:
-        # A session's folder may hold records of the session that it replaced: keep all, once.
-        every = dict.fromkeys(folder for folders in known.values() for folder in folders)
-        every |= dict.fromkeys(register.gateway_folders(state))
-        return [(None, list(every))]
-    if folders := register.folders(state, wanted):
-        return [(wanted, folders)]
-    listed = ", ".join(known) if known else "none"
-    none = f"there are no records of session {wanted}; sessions with records: {listed}"
-    meant = session_meant(known, wanted, otherwise=none)
-    return [(meant, known[meant])]
-
-
 def _masked(record: Record) -> str:
     return f"({record.masked} masked) " if record.masked else ""
 
 
 def _summary(record: Record) -> str:
-    """Say in a few words what a record tells; an unknown one is shown as it is."""
+    """Return in a few words what a record tells; of an unknown one its line."""
     match record.event:
         case ev.CallStarted(call=call):
             return f"{call.tool} of {call.provider}  {summary_of(call)}"
@@ -167,3 +192,65 @@ def _summary(record: Record) -> str:
             return f"{lost.lost} lost: {lost.error}"
         case _:
             return record.line[:_SHOWN].decode("utf-8", "replace")
+
+
+# Removing
+
+
+def run_purge(args: argparse.Namespace) -> int:
+    before = time.time() if args.before is None else args.before
+    ended = [one for one in kept_sessions(home().state) if one.written < before]
+    return _remove(args, ended, f"the records of {len(ended)} ended sessions", is_named=False)
+
+
+def run_delete(args: argparse.Namespace) -> int:
+    by_id = {one.session_id: one for one in kept_sessions(home().state)}
+    none = f"there are no records of session {args.session}"
+    session = by_id[session_id_of(by_id, args.session, otherwise=none)]
+    return _remove(args, [session], f"the records of session {session.session_id}", is_named=True)
+
+
+def _remove(
+    args: argparse.Namespace, chosen: list[KeptSession], what: str, *, is_named: bool
+) -> int:
+    """Ask, then remove; 1 when the answer is no or something could not be removed."""
+    if not chosen:
+        output.note("there are no such records")
+        return 0
+    size = sum(one.bytes for one in chosen)
+    if not args.yes and not output.is_agreed(f"remove {what} ({size:,} bytes)?"):
+        output.note("nothing was removed")
+        return FAILED
+    outcomes = [_is_removed(one, is_named=is_named) for one in chosen]
+    _unindex()
+    return 0 if all(outcomes) else FAILED
+
+
+def _is_removed(session: KeptSession, *, is_named: bool) -> bool:
+    """Remove a session's records. One that is still written to is a failure only where
+    it was named."""
+    try:
+        remove(session.folders)
+    except FolderHeldError as error:
+        if is_named:
+            raise Failure(
+                f"session {session.session_id} is recorded now ({error.strerror}); "
+                "end it first, or tapui"
+            ) from None
+        return True
+    except OSError as error:
+        where = error.filename or session.folders[0]
+        output.note(f"tapui: {where}: {error.strerror}")
+        return False
+    output.note(f"removed {session.session_id} ({session.bytes:,} bytes)")
+    return True
+
+
+def _unindex() -> None:
+    """Take what was removed out of the index. A running tapui does so itself within a minute."""
+    from tapui.index.current import bring_up_to_date
+
+    try:
+        bring_up_to_date(home().state, INDEX_SECONDS)
+    except (OSError, sqlite3.Error) as error:
+        output.note(f"the index could not be brought up to date: {error}")

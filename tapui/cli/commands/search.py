@@ -5,13 +5,15 @@ import heapq
 
 from tapui import times
 from tapui.cli import output
-from tapui.cli.context import home
+from tapui.cli.arguments import CommandParser, count, moment
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
-from tapui.cli.journals import search_of
-from tapui.cli.meant import session_meant
+from tapui.cli.journals import indexed_session, open_index
 from tapui.index.asked import asked_for
-from tapui.index.search import Hit, Search
-from tapui.index.store import IndexUnusable
+from tapui.index.search import Hit
+
+COMMANDS = """
+190 search: find words in everything that was recorded
+"""
 
 LAST = 20
 """Hits that are printed when `--last` does not say how many."""
@@ -19,21 +21,33 @@ _SESSION = 24
 _TITLE = 60
 
 
+def arguments(search: CommandParser) -> None:
+    search.runs(
+        run,
+        "Prompts, messages, calls with arguments and results, lines of streams,\n"
+        "approvals, errors. All words must be there:\n"
+        '  word  beginning*  "one after the other"  changed:FILE\n'
+        "No gateway needs to run; what is not indexed yet is indexed first.",
+    )
+    search.add_argument("text", metavar="TEXT", nargs="+", help="what to look for")
+    search.add_argument("--session", metavar="ID", help="only this session (all sessions)")
+    search.add_argument("--last", type=count, metavar="N", help="only the newest N (20)")
+    search.add_argument(
+        "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
+    )
+    search.add_argument("--json", action="store_true", help="print a JSON object a line")
+
+
 def run(args: argparse.Namespace) -> int:
     """Print the newest hits, oldest first; 1 when nothing was found."""
     asked = asked_for(" ".join(args.text))
     if asked.is_empty:
         raise Failure("there is nothing to look for: give words of letters or digits", WRONG_USE)
-    search = search_of(home().state)
     limit = args.last or LAST
-    try:
+    with open_index() as search:
         session = indexed_session(search, args.session)
         parts = search.find(asked, session_id=session, since=args.since, limit=limit)
         hits = heapq.nlargest(limit, (hit for part in parts for hit in part), key=_number)
-    except IndexUnusable as error:
-        raise Failure(f"the index cannot be read: {error}") from None
-    finally:
-        search.close()
     for hit in reversed(hits):
         if args.json:
             output.say_json(hit)
@@ -42,14 +56,6 @@ def run(args: argparse.Namespace) -> int:
     if not hits:
         output.note("nothing was found")
     return 0 if hits else FAILED
-
-
-def indexed_session(search: Search, wanted: str | None) -> str | None:
-    """Return the session that is meant; raises `Failure`."""
-    if wanted is None:
-        return None
-    none = f"there are no records of session {wanted}"
-    return session_meant(search.session_ids(wanted), wanted, otherwise=none)
 
 
 def _number(hit: Hit) -> int:

@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from tapui.cli import output
+from tapui.cli.arguments import CommandParser, add_attach, add_port
 from tapui.cli.context import home, options
 from tapui.cli.failure import Failure
-from tapui.cli.person import refuse_agents
 from tapui.invocation import command
 from tapui.text import safe_text
+
+COMMANDS = """
+10 serve: run the gateway without a screen
+"""
 
 READY_WITHIN = 30.0
 """Seconds that a gateway in the background may take to be ready."""
@@ -24,8 +28,32 @@ _LOG_SHOWN = 4096
 _LOGS_KEPT = 10
 
 
+def arguments(serve: CommandParser) -> None:
+    serve.runs(
+        run,
+        "It stays until `tapui stop`, SIGTERM or Ctrl-C. With --json it prints one line\n"
+        "when it is ready:\n"
+        '  {"event":"ready","url":...,"pid":...,"tokenFile":...,"internalTokenFile":...}',
+    )
+    add_attach(serve)
+    add_port(serve, "the gateway's port (9400); 0 takes a free one")
+    serve.add_argument("--json", action="store_true", help="print one line of JSON when ready")
+    serve.add_argument(
+        "--detach",
+        action="store_true",
+        help="run in the background; returns when the gateway is ready",
+    )
+    serve.add_argument(
+        "--exit-when-idle",
+        action="store_true",
+        help="end 30 s after the last session ended",
+    )
+
+
 def run(args: argparse.Namespace) -> int:
     """Serve until stopped; with `--detach`, return when the gateway in the background is ready."""
+    from tapui.cli.person import refuse_agents
+
     chosen = options(args)
     refuse_agents(args)
     if args.detach:

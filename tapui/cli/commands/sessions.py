@@ -8,35 +8,53 @@ from pathlib import Path
 
 from tapui import times
 from tapui.cli import output
-from tapui.cli.agreeing import is_agreed
-from tapui.cli.context import home
+from tapui.cli.arguments import CommandParser, Commands, count
+from tapui.cli.context import home, session_id_of
 from tapui.cli.failure import FAILED, Failure
-from tapui.cli.meant import session_meant
 from tapui.hosts.copilot.finding.stored import StoredSession, stored_sessions
 from tapui.invocation import command
 from tapui.station.session_store import PaneFault, panes_around
+
+COMMANDS = """
+100 sessions: list the sessions that Copilot has stored; resume, go to or delete one
+"""
 
 LAST = 20
 """Sessions that are listed when `--last` does not say how many."""
 _TITLE = 60
 
 
-def run(args: argparse.Namespace) -> int:
-    """Carry the action out."""
-    copilot_home = home().copilot
-    if args.action == "list":
-        return _list(copilot_home, args)
-    session = _named(stored_sessions(copilot_home), args.session)
-    if args.action == "resume":
-        return _resume(session, only_prints=args.print)
-    if args.action == "go":
-        return _go(session)
-    return _delete(copilot_home, session, is_asked=not args.yes)
+def arguments(sessions: CommandParser) -> None:
+    sessions.runs(_list, "Reads Copilot's files: no gateway and no CLI needs to run.")
+    sessions.set_defaults(text=[], last=None, json=False)
+    actions = Commands(sessions)
+    listing = actions.add(
+        "list", "list them, the one used last first (also without an action)", _list
+    )
+    listing.add_argument(
+        "text", metavar="TEXT", nargs="*", help="words of a title, folder, branch or id"
+    )
+    listing.add_argument("--last", type=count, metavar="N", help="only the newest N (20)")
+    listing.add_argument("--json", action="store_true", help="print a JSON object a line")
+    resume = actions.add(
+        "resume",
+        "open one again, so that tapui can attach to it",
+        _resume,
+        "Inside tmux or zellij in a new pane, else the line that does it is printed.",
+    )
+    resume.add_argument("--print", action="store_true", help="print the line in any case")
+    go = actions.add("go", "go to the pane of tmux in which one is open", _go)
+    delete = actions.add("delete", "delete one for good, after a question", _delete)
+    delete.add_argument("--yes", action="store_true", help="do not ask")
+    for parser in (resume, go, delete):
+        parser.add_argument(
+            "session", metavar="SESSION", help="its id, or a beginning that fits only one"
+        )
 
 
-def _list(copilot_home: Path, args: argparse.Namespace) -> int:
+def _list(args: argparse.Namespace) -> int:
     words = " ".join(args.text).lower().split()
-    found = [one for one in stored_sessions(copilot_home) if one.matches(words)]
+    found = [one for one in stored_sessions(home().copilot) if one.matches(words)]
     shown = found[: args.last or LAST]
     if args.json:
         for session in shown:
@@ -76,18 +94,19 @@ def _all(session: StoredSession) -> dict[str, object]:
     }
 
 
-def _named(every: list[StoredSession], wanted: str) -> StoredSession:
-    by_id = {one.id: one for one in every}
+def _named(wanted: str) -> StoredSession:
+    by_id = {one.id: one for one in stored_sessions(home().copilot)}
     none = f"Copilot has stored no session {wanted}; see: {command('sessions list')}"
-    return by_id[session_meant(by_id, wanted, otherwise=none)]
+    return by_id[session_id_of(by_id, wanted, otherwise=none)]
 
 
-def _resume(session: StoredSession, *, only_prints: bool) -> int:
+def _resume(args: argparse.Namespace) -> int:
     """Open the session in a pane, or print the line that opens it in any terminal."""
+    session = _named(args.session)
     _refuse_held(session, f"`{command(f'sessions go {session.id}')}` goes to its terminal")
     folder = session.cwd or str(Path.home())
     words = ("copilot", "--resume", session.id)
-    panes = None if only_prints else panes_around(os.environ)
+    panes = None if args.print else panes_around(os.environ)
     if panes is None:
         output.say(f"cd {shlex.quote(folder)} && {command(shlex.join(words))}")
         return 0
@@ -99,7 +118,8 @@ def _resume(session: StoredSession, *, only_prints: bool) -> int:
     return 0
 
 
-def _go(session: StoredSession) -> int:
+def _go(args: argparse.Namespace) -> int:
+    session = _named(args.session)
     if session.pid is None:
         raise Failure(
             f"no program has session {session.id} open; "
@@ -118,7 +138,8 @@ def _go(session: StoredSession) -> int:
     return 0
 
 
-def _delete(copilot_home: Path, session: StoredSession, *, is_asked: bool) -> int:
+def _delete(args: argparse.Namespace) -> int:
+    session = _named(args.session)
     _refuse_held(session, "end it first")
     name = f"{session.id} “{session.title}”" if session.title else session.id
     from tapui.hosts.copilot.errors import AttachError
@@ -127,10 +148,12 @@ def _delete(copilot_home: Path, session: StoredSession, *, is_asked: bool) -> in
 
     try:
         found_program(os.environ)
-        if is_asked and not is_agreed(f"delete session {name} ({session.size:,} bytes) for good?"):
+        if not args.yes and not output.is_agreed(
+            f"delete session {name} ({session.size:,} bytes) for good?"
+        ):
             output.note("nothing was deleted")
             return FAILED
-        delete_session(copilot_home, session.id)
+        delete_session(home().copilot, session.id)
     except AttachError as error:
         raise Failure(str(error)) from None
     output.note(f"deleted {session.id} ({session.size:,} bytes)")

@@ -1,39 +1,83 @@
-"""What `send` and `stop-turn` share: which session is meant, and seeing an order through."""
+"""`tapui send` and `tapui stop-turn`: an order to a session, seen through."""
 
 import argparse
 import asyncio
-from collections.abc import Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 from tapui.cli import output
-from tapui.cli.context import gateway
-from tapui.cli.failure import FAILED
-from tapui.cli.meant import session_meant
+from tapui.cli.arguments import CommandParser, add_port
+from tapui.cli.context import gateway, session_of
+from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection.orders import became, changed, wanted
-from tapui.projection.state import is_open
 from tapui.wire.events import Entry, OrderChanged, OrderGiven
+from tapui.wire.limits import MAX_TELL
 from tapui.wire.message import Message
-from tapui.wire.steering import Order, SessionOrdered, SessionStop, SessionTell
-from tapui.wire.subjects import Session
+from tapui.wire.steering import Order, SessionOrdered, SessionStop, SessionTell, Way
 
-ORDER_ID = "order"
+COMMANDS = """
+80 send: say something to a session, as a prompt of yours
+90 stop-turn: stop what a session does, and wait until it rests
+"""
+
+_ORDER_ID = "order"
 _SETTLED = ("done", "failed")
 """States at which a command ends; with `queued` only what is for after the turn, which may take
 hours. A text for now is queued for a moment, or until a permission is answered."""
 
 
-def carry_out(args: argparse.Namespace, order: SessionTell | SessionStop) -> int:
+def arguments(send: CommandParser, stop: CommandParser) -> None:
+    send.runs(
+        run_send,
+        "Without an option it waits for the end of the turn under way. It is sent as it\n"
+        "is: a text that begins with / is never run as a command.",
+    )
+    stop.runs(run_stop, "Commands that go on in the background are named.")
+    for parser in (send, stop):
+        parser.add_argument(
+            "session", metavar="SESSION", help="its id, or a beginning that fits only one"
+        )
+    send.add_argument("text", metavar="TEXT", nargs="+", help="what to say")
+    way = send.add_mutually_exclusive_group()
+    way.add_argument(
+        "--now",
+        action="store_true",
+        help="into the turn under way; a command that runs goes on in the background",
+    )
+    way.add_argument("--stop-first", action="store_true", help="stop the turn, then send")
+    for parser in (send, stop):
+        parser.add_argument("--json", action="store_true", help="print the order as JSON")
+        add_port(parser, "the gateway's port")
+
+
+def run_send(args: argparse.Namespace) -> int:
+    """Send the text; print whether it is delivered, or waits for the turn's end. With `--now` it
+    waits until the turn has taken it."""
+    text = " ".join(args.text)
+    if not text.strip():
+        raise Failure("there is no text to send", WRONG_USE)
+    if len(text) > MAX_TELL:
+        raise Failure(f"a text has at most {MAX_TELL:,} characters", WRONG_USE)
+    way: Way = "now" if args.now else "stopFirst" if args.stop_first else "after"
+    return _carry_out(args, SessionTell(_ORDER_ID, "", text, way))
+
+
+def run_stop(args: argparse.Namespace) -> int:
+    """Stop the turn; return when the session rests."""
+    return _carry_out(args, SessionStop(_ORDER_ID, ""))
+
+
+def _carry_out(args: argparse.Namespace, order: SessionTell | SessionStop) -> int:
     """Give an order to the session that the arguments name, and print what became of it."""
-    became_of_it = asyncio.run(_order(gateway(args), args.session, order))
+    settled = asyncio.run(_order(gateway(args), args.session, order))
     if args.json:
-        output.say_json(_all(became_of_it))
+        output.say_json(_all(settled))
     else:
-        output.say(f"{became(became_of_it)}  ({wanted(became_of_it)})")
-    return FAILED if became_of_it.state == "failed" else 0
+        output.say(f"{became(settled)}  ({wanted(settled)})")
+    return FAILED if settled.state == "failed" else 0
 
 
 def _all(order: Order) -> dict[str, Any]:
@@ -51,14 +95,6 @@ def _all(order: Order) -> dict[str, Any]:
         "running": order.running,
         "dropped": order.dropped,
     }
-
-
-def session_of(sessions: Sequence[Session], name: str) -> Session:
-    """Return the open session with this id, or whose id alone begins so; raises `Failure`."""
-    there = {one.id: one for one in sessions if is_open(one)}
-    listed = ", ".join(f"{one.id} ({one.label})" for one in there.values()) or "none"
-    none = f"there is no session {name}; open are: {listed}"
-    return there[session_meant(there, name, otherwise=none)]
 
 
 async def _order(chosen: FoundGateway, name: str, order: SessionTell | SessionStop) -> Order:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 
 from tapui.cli import output
-from tapui.cli.agreeing import is_agreed
+from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway, home
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
@@ -18,9 +18,19 @@ from tapui.wire.message import Error
 from tapui.wire.subjects import Session
 from tapui.wire.tower import GatewayStop
 
+COMMANDS = """
+20 stop: end the running gateway
+"""
+
 DEADLINE = SHUTDOWN_MS / 1000 + 5
 """Seconds: providers may take ten of them to clean up."""
 _POLL = 0.05
+
+
+def arguments(stop: CommandParser) -> None:
+    stop.runs(run)
+    add_port(stop, "the port of the gateway to end")
+    stop.add_argument("--yes", action="store_true", help="do not ask, whatever ends with it")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -34,7 +44,11 @@ def run(args: argparse.Namespace) -> int:
     asyncio.run(_connected(chosen, look))
     for line in lost:
         output.note(line)
-    if lost and not args.yes and not is_agreed("end the gateway, and these sessions with it?"):
+    if (
+        lost
+        and not args.yes
+        and not output.is_agreed("end the gateway, and these sessions with it?")
+    ):
         output.note("nothing was stopped")
         return FAILED
     folders = home()

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tapui import times
 from tapui.cli import output
+from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway
 from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
@@ -15,6 +16,21 @@ from tapui.wire.events import Entry, SessionClosed, SessionReplaced, StreamPoste
 from tapui.wire.limits import MAX_HISTORY
 from tapui.wire.message import Line, Message
 from tapui.wire.tower import GatewayStopping, StreamLines, StreamRead, TowerSnapshot
+
+COMMANDS = """
+60 tail: print the last lines of an event stream
+"""
+
+
+def arguments(tail: CommandParser) -> None:
+    tail.runs(run, "The tower and `tapui status` list the streams.")
+    tail.add_argument(
+        "stream", metavar="STREAM", help="stream@provider, or the stream's name alone"
+    )
+    tail.add_argument("--session", metavar="ID", help="the session, if several have the stream")
+    tail.add_argument("--follow", action="store_true", help="go on with every line that is posted")
+    tail.add_argument("--json", action="store_true", help="print a JSON object a line")
+    add_port(tail, "the gateway's port")
 
 
 def run(args: argparse.Namespace) -> int:

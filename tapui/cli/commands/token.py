@@ -4,6 +4,7 @@ import argparse
 import asyncio
 
 from tapui.cli import output
+from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import Refused
@@ -11,7 +12,18 @@ from tapui.client.gateways import FoundGateway
 from tapui.wire.message import Error
 from tapui.wire.tower import TokenMint, TokenMinted
 
+COMMANDS = """
+70 token: make a provider token that is good for one session
+"""
+
 REQUEST_ID = "token"
+
+
+def arguments(token: CommandParser) -> None:
+    token.runs(run, "For a process that others start, in its environment as TAP_PROVIDER_TOKEN.")
+    token.add_argument("--session", metavar="ID", required=True, help="the session")
+    token.add_argument("--json", action="store_true", help="print session and token as JSON")
+    add_port(token, "the gateway's port")
 
 
 def run(args: argparse.Namespace) -> int:

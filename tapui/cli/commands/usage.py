@@ -5,14 +5,16 @@ from collections.abc import Callable
 
 from tapui import times
 from tapui.cli import output
-from tapui.cli.commands.search import indexed_session
-from tapui.cli.context import home
-from tapui.cli.failure import FAILED, Failure
-from tapui.cli.journals import search_of
-from tapui.index.store import IndexUnusable
+from tapui.cli.arguments import CommandParser, moment
+from tapui.cli.failure import FAILED
+from tapui.cli.journals import indexed_session, open_index
 from tapui.index.usage import ModelUse, SessionUse, usage_of_sessions
 from tapui.projection.turns.usage import added, total
 from tapui.wire.turns import Usage
+
+COMMANDS = """
+220 usage: show what sessions used: tokens, and cost or premium requests where they are told
+"""
 
 _LABEL, _MODEL = 32, 40
 _OTHER = "(other)"
@@ -28,19 +30,28 @@ _COLUMNS: tuple[tuple[str, Callable[[Usage], float | None]], ...] = (
     ("CREDITS", lambda usage: usage.credits),
 )
 _ALWAYS = 3
-"""So many columns are there also where nothing is told for them."""
+"""So many columns are there also where all their figures are unknown."""
+
+
+def arguments(usage: CommandParser) -> None:
+    usage.runs(
+        run,
+        "A row for each session and model. The sums hold what a session used before\n"
+        "tapui came, or while it was away; with --since that is left out: it has no time.\n"
+        "No gateway needs to run.",
+    )
+    usage.add_argument("--session", metavar="ID", help="only this session (all sessions)")
+    usage.add_argument(
+        "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
+    )
+    usage.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print a row for each session and model, and what all used; 1 when nothing was recorded."""
-    search = search_of(home().state)
-    try:
+    with open_index() as search:
         session = indexed_session(search, args.session)
         found = usage_of_sessions(search, session_id=session, since=args.since)
-    except IndexUnusable as error:
-        raise Failure(f"the index cannot be read: {error}") from None
-    finally:
-        search.close()
     usage, history = (
         total(one.usage for one in found),
         total(one.history for one in found),

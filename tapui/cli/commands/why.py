@@ -1,18 +1,33 @@
-"""`tapui why`: which turn, prompt and diff changed a file or a line of it."""
+"""`tapui why` and `tapui why-allowed`: what changed a file, and who allowed a call."""
 
 import argparse
 import re
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from tapui import invocation, times
 from tapui.cli import output
-from tapui.cli.context import home
+from tapui.cli.arguments import CommandParser, count, moment
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
-from tapui.cli.journals import search_of
-from tapui.index.store import IndexUnusable
+from tapui.cli.journals import folders_of, open_index
 from tapui.index.why import Blame, Change, blamed, changes_of
+from tapui.projection import asking
 from tapui.projection.hunks import Hunk, changed_lines
+from tapui.projection.summary import summary_of
+from tapui.records import reader
+from tapui.records.reader import Damage, Record
+from tapui.wire import events as ev
+from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.subjects import AppliedRule, Approval, Call
+
+COMMANDS = """
+200 why: show which turn, prompt and diff changed a file, or a line of it
+210 why-allowed: tell who allowed a call: you, a rule, a rule of Copilot's own, allow-all
+"""
 
 LAST = 5
 """Changes that are printed when `--last` does not say how many."""
@@ -20,18 +35,42 @@ MAX_FILE = 16 * 1024 * 1024
 _PROMPT = 200
 _DIFF_LINES = 60
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d{0,8})\Z")
+_COLLECTIONS = ("calls", "approvals", "sessions")
+_MOST = 200_000
+"""Records of a collection that are looked through, from the newest."""
+_UNKNOWN = (
+    "unknown: Copilot did not ask tapui. It asks for no permission here, a rule of its own allows "
+    "it, it was told to allow everything before tapui came, or another program has it approve "
+    "everything without a word (set_approve_all), which Copilot tells nobody"
+)
+_OWN_TOOL = "nobody: it is a tool of tapui's own that only reads, and is not asked about"
 
 
-def run(args: argparse.Namespace) -> int:
+def arguments(why: CommandParser, allowed: CommandParser) -> None:
+    why.runs(
+        run_why,
+        "With a line: the last change that touches it. Changes by commands are marked\n*probably*.",
+    )
+    why.add_argument("file", metavar="FILE[:LINE]", help="the file, as it is now")
+    why.add_argument("--last", type=count, metavar="N", help="only the newest N changes (5)")
+    why.add_argument(
+        "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"
+    )
+    why.add_argument("--json", action="store_true", help="print a JSON object a line")
+    allowed.runs(
+        run_allowed,
+        "Read from the records; `tapui records --collection calls` lists calls with ids.",
+    )
+    allowed.add_argument("call", metavar="CALL", help="the id of a call, or of a request")
+    allowed.add_argument("--session", metavar="ID", help="only this session (all sessions)")
+    allowed.add_argument("--json", action="store_true", help="print a JSON object")
+
+
+def run_why(args: argparse.Namespace) -> int:
     """Print the changes, the newest first; 1 when none is known."""
-    path, line = _meant(args.file)
-    search = search_of(home().state)
-    try:
+    path, line = _file_and_line(args.file)
+    with open_index() as search:
         changes = changes_of(search, path, since=args.since)
-    except IndexUnusable as error:
-        raise Failure(f"the index cannot be read: {error}") from None
-    finally:
-        search.close()
     if not changes:
         output.note(f"no recorded call changed {path}")
         return FAILED
@@ -48,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _meant(text: str) -> tuple[Path, int | None]:
+def _file_and_line(text: str) -> tuple[Path, int | None]:
     found = _LINE.match(text)
     if found is None or Path(text).exists():
         return Path(text).absolute(), None
@@ -56,7 +95,7 @@ def _meant(text: str) -> tuple[Path, int | None]:
 
 
 def _content(path: Path, line: int) -> list[str]:
-    """Return the lines of the file as it is now. Raises `Failure` where there is no such line."""
+    """Return the lines of the file today. Raises `Failure` where there is no such line."""
     try:
         if path.stat().st_size > MAX_FILE:
             raise Failure(f"{path} is too large to look for a line in it")
@@ -110,3 +149,130 @@ def _say_hunk(hunk: Hunk, left: int) -> int:
             output.say(f"    {sign} {line}")
         left -= len(lines)
     return left
+
+
+# Who allowed a call
+
+
+@dataclass(slots=True)
+class Answer:
+    """Who decided about a call. `by` is the name on record, "unknown" where there is none."""
+
+    by: str = "unknown"
+    state: str = ""
+    at: str = ""
+    rule: AppliedRule | None = None
+    reason: str | None = None
+
+    @property
+    def words(self) -> str:
+        """Return who it was, in words."""
+        if self.by == "unknown":
+            return _UNKNOWN
+        if self.by == BUILTIN_PROVIDER:
+            return _OWN_TOOL
+        name = asking.rule_name(self.rule) if self.rule is not None else asking.by_whom(self.by)
+        return f"{name}{f': {self.reason}' if self.reason else ''}"
+
+
+def run_allowed(args: argparse.Namespace) -> int:
+    """Print who allowed the call; 1 when no record has it."""
+    call, answer = _found(args.call, args.session)
+    if call is None and not answer.at:
+        output.note(f"no record has a call {args.call}")
+        return FAILED
+    if args.json:
+        output.say_json_bytes(msgspec.json.encode(_told(args.call, call, answer)))
+        return 0
+    if call is not None:
+        output.say(f"{times.date_and_time(call.started_at)}  {call.tool}  {summary_of(call)}")
+    if answer.state:
+        output.say(f"{answer.state} by {answer.words}")
+    else:
+        output.say(f"allowed by {answer.words}")
+    return 0
+
+
+def _told(call_id: str, call: Call | None, answer: Answer) -> dict[str, Any]:
+    return {
+        "call": call_id,
+        "session": call.session_id if call is not None else None,
+        "tool": call.tool if call is not None else None,
+        "state": answer.state or None,
+        "by": answer.by,
+        "words": answer.words,
+        "rule": answer.rule,
+        "at": answer.at or None,
+    }
+
+
+def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
+    """Return a call as it began, and who decided about it."""
+    call: Call | None = None
+    answer = Answer()
+    records = _records(session)
+    ids = {call_id}  # what the session calls it, too
+    for record in records:
+        match record.event:
+            case ev.CallStarted(call=found) if call_id in (found.id, found.tool_call_id):
+                call = found
+                ids |= {found.id, found.tool_call_id or call_id}
+    for record in records:
+        match record.event:
+            case (
+                ev.ApprovalDecided(approval=approval) | ev.ApprovalWithdrawn(approval=approval)
+            ) if ids & {approval.id, _call_of(approval)} and approval.decided_by:
+                answer = _of_approval(approval, record)
+            case ev.SessionHappened(event="permission.completed") as happened:
+                data = _data(happened)
+                if data.get("toolCallId") in ids and answer.by == "unknown":
+                    answer = Answer(str(data.get("by") or "unknown"), "", record.ts)
+    if call is not None and answer.by == "unknown":
+        answer = _unasked(call)
+    return call, answer
+
+
+def _unasked(call: Call) -> Answer:
+    """Return who allowed a call that Copilot did not ask about."""
+    from tapui.core.sessions.membership import READ_ONLY_BUILTINS
+
+    if call.provider == BUILTIN_PROVIDER and call.tool in READ_ONLY_BUILTINS:
+        return Answer(BUILTIN_PROVIDER, at=call.started_at)
+    if asking.is_tower(call.caller or ""):
+        return Answer(call.caller or "", at=call.started_at)
+    return Answer()
+
+
+def _records(session: str | None) -> list[Record]:
+    found: list[Record] = []
+    for session_id, folders in folders_of(session):
+        for folder in folders:
+            for collection in _COLLECTIONS:
+                found += reader.tail(
+                    folder, collection, _MOST, session_id=session_id, damage=Damage()
+                )
+    return reader.in_order(found)
+
+
+def _of_approval(approval: Approval, record: Record) -> Answer:
+    state = "denied" if approval.state in ("denied", "failed") else "allowed"
+    if approval.state == "withdrawn":
+        state = "answered"
+    return Answer(
+        approval.decided_by or "unknown",
+        state,
+        record.ts,
+        approval.rule if asking.by_rule(approval) else None,
+        approval.reason,
+    )
+
+
+def _call_of(approval: Approval) -> str:
+    return str(asking.detail_of(approval).get("toolCallId") or "")
+
+
+def _data(happened: ev.SessionHappened) -> dict[str, Any]:
+    if happened.data is None:
+        return {}
+    data = msgspec.json.decode(happened.data)
+    return data if isinstance(data, dict) else {}

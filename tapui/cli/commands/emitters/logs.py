@@ -9,9 +9,9 @@ import msgspec
 from tapui import times
 from tapui.cli import output
 from tapui.cli.commands.emitters.table import chosen, the_one
-from tapui.cli.commands.records import folders_of
 from tapui.cli.context import gateway
 from tapui.cli.failure import Failure
+from tapui.cli.journals import folders_of
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
@@ -28,7 +28,7 @@ _RECORDS = 5_000
 """Records of a session's streams that are looked through."""
 
 
-class _Whose(msgspec.Struct):
+class _Origin(msgspec.Struct):
     emitter: str = ""
     source: str = ""
 
@@ -52,20 +52,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(line: Line, args: argparse.Namespace) -> None:
-    source = _whose(line).source
+    source = _origin_of(line).source
     if args.json:
         output.say_json({"ts": line.ts, "level": line.level, "source": source, "event": line.event})
     else:
         output.say(f"{times.date_and_time(line.ts)}  {line.level:<7}  {source:<6}  {line.event}")
 
 
-def _whose(line: Line) -> _Whose:
+def _origin_of(line: Line) -> _Origin:
     if line.metadata is None:
-        return _Whose()
+        return _Origin()
     try:
-        return msgspec.json.decode(line.metadata, type=_Whose)
+        return msgspec.json.decode(line.metadata, type=_Origin)
     except msgspec.MsgspecError:
-        return _Whose()
+        return _Origin()
 
 
 async def _of_gateway(found: FoundGateway, args: argparse.Namespace) -> list[Line] | None:
@@ -85,7 +85,7 @@ async def _of_gateway(found: FoundGateway, args: argparse.Namespace) -> list[Lin
         )
         answer = await connection.ask(wanted, is_answer)
         assert isinstance(answer, StreamLines)
-        return [line for line in answer.lines if _whose(line).emitter == emitter.name]
+        return [line for line in answer.lines if _origin_of(line).emitter == emitter.name]
 
 
 def _of_records(args: argparse.Namespace, last: int) -> list[Line]:
@@ -108,7 +108,7 @@ def _is_of(record: Record, name: str) -> bool:
     return (
         isinstance(event, StreamPosted)
         and event.stream.endswith(f"@{BUILTIN_PROVIDER}")
-        and _whose(event.line).emitter == name
+        and _origin_of(event.line).emitter == name
     )
 
 

@@ -1,20 +1,15 @@
-"""`tapui emitters`: list them, and give orders."""
+"""`tapui emitters start`, `stop`, `pause`, `resume`, `run` and `keep`: orders to the gateway."""
 
 import argparse
 import asyncio
 import contextlib
-from collections.abc import Callable
 
 from tapui.cli import output
-from tapui.cli.commands.emitters import allow, logs
-from tapui.cli.commands.emitters.files import configured, not_covered, tell_problems
-from tapui.cli.commands.emitters.table import as_json, chosen, folder_of, show, the_one
-from tapui.cli.context import gateway, home
+from tapui.cli.commands.emitters.table import as_json, chosen, the_one
+from tapui.cli.context import gateway
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import NoGateway
 from tapui.client.gateways import FoundGateway
-from tapui.emitters.config.reading import read
 from tapui.invocation import command
 from tapui.wire.emitters import (
     Emitter,
@@ -43,73 +38,13 @@ _PASSING = ("queued", "stopping")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Carry the action out."""
-    if args.action == "list":
-        return _list(args)
-    if args.action == "allow":
-        return allow.run(args)
-    if args.action == "revoke":
-        return allow.revoke(args)
-    if args.action == "logs":
-        return logs.run(args)
-    if args.action == "keep":
-        return asyncio.run(_keep(gateway(args), args))
+    """Give the order, and print what became of it."""
     return asyncio.run(_order(gateway(args), args))
 
 
-# What there is
-
-
-def _list(args: argparse.Namespace) -> int:
-    try:
-        found = gateway(args)
-    except NoGateway:
-        if args.session:
-            raise
-        return _list_file(args)
-    return asyncio.run(_list_running(found, args))
-
-
-async def _list_running(found: FoundGateway, args: argparse.Namespace) -> int:
-    async with await GatewayConnection.open(found, name="tapui emitters") as connection:
-        state = connection.snapshot.state
-        listed = chosen(state.emitters, state.sessions, args)
-    if args.folder:
-        tell_problems(await asyncio.to_thread(read, folder_of(args)))
-    else:
-        for one in state.folder_problems:
-            for problem in one.problems:
-                output.note(str(problem))
-    return await asyncio.to_thread(_print, listed, args, lambda: show(listed, state.sessions))
-
-
-def _list_file(args: argparse.Namespace) -> int:
-    folder = folder_of(args)
-    configuration = read(folder)
-    tell_problems(configuration)
-    output.note(f"no gateway runs: this is what the file of {output.path_text(folder)} says")
-    listed = [
-        one for one in configured(configuration, home().state) if args.name in (None, one.name)
-    ]
-    return _print(listed, args, lambda: show(listed, ()))
-
-
-def _print(listed: list[Emitter], args: argparse.Namespace, show_all: Callable[[], None]) -> int:
-    uncovered = not_covered(listed)
-    if args.json:
-        for one, lines in zip(listed, uncovered, strict=True):
-            output.say_json({**as_json(one), "uncovered": lines})
-    elif listed:
-        show_all()
-        for one, lines in zip(listed, uncovered, strict=True):
-            for line in lines:
-                output.say(f"  {one.name}: not covered: {line}")
-    if not listed:
-        output.note("there are no such emitters" if args.name else "there are no emitters")
-    return FAILED if args.name and not listed else 0
-
-
-# Orders
+def keep(args: argparse.Namespace) -> int:
+    """Have an emitter written into its folder's file."""
+    return asyncio.run(_keep(gateway(args), args))
 
 
 async def _order(found: FoundGateway, args: argparse.Namespace) -> int:
@@ -123,7 +58,7 @@ async def _order(found: FoundGateway, args: argparse.Namespace) -> int:
 
 
 async def _followed(connection: GatewayConnection, emitter: Emitter, action: str) -> Emitter:
-    """Give an order; return the emitter as it is when nothing more is to be waited for."""
+    """Give an order; return the emitter once nothing more is to be waited for."""
     last = [emitter]
 
     def is_settled(came: Message | Entry) -> bool:
@@ -138,7 +73,7 @@ async def _followed(connection: GatewayConnection, emitter: Emitter, action: str
         state = event.emitter.state
         return state in _ENDED if action == "stop" else state not in _PASSING
 
-    with contextlib.suppress(TimeoutError):  # it goes on: what it is now is told
+    with contextlib.suppress(TimeoutError):  # it goes on: its state now is printed
         async with asyncio.timeout(_SECONDS) as limit:
 
             def waits(text: str) -> None:

@@ -1,4 +1,4 @@
-"""`tapui mcp allow`: what waits, in full, and the person's word for each."""
+"""`tapui mcp allow`: the person's consent to servers of a folder's files, and to changed tools."""
 
 import argparse
 import asyncio
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tapui.cli import output
-from tapui.cli.agreeing import is_agreed
-from tapui.cli.approvals import decide, whole
-from tapui.cli.commands.emitters.allow import covered
-from tapui.cli.commands.mcp.files import configured, folder_of
+from tapui.cli.approvals import whole
+from tapui.cli.commands.mcp.table import configured, folder_of
+from tapui.cli.consents import ConsentRun, Detail, covered
 from tapui.cli.context import gateway, home
-from tapui.cli.failure import FAILED, Failure
+from tapui.cli.failure import Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import NoGateway
@@ -23,52 +22,30 @@ from tapui.projection.state import is_waiting
 from tapui.text import revealed, safe_text
 from tapui.wire.subjects import Approval
 
+_BY = "tapui mcp allow"
+
 
 def run(args: argparse.Namespace) -> int:
-    """Ask about each, and allow what the person says yes to."""
-    allowed = _Allowed(args)
+    """Ask about each, and allow what the person agrees to."""
+    consents = ConsentRun(args, shown=shown, said=_said, nothing="nothing waits for you")
     try:
         found = gateway(args)
     except NoGateway:
-        _allow_configured(allowed)
+        _allow_configured(consents)
     else:
-        _allow_waiting(found, allowed)
-        if not allowed.asked:  # what was denied before waits no more
-            _allow_configured(allowed)
-    return allowed.end()
+        consents.decide(found, asyncio.run(_waiting(found, args)), _BY)
+        if not consents.asked:  # what was denied before waits no more
+            _allow_configured(consents)
+    return consents.end()
 
 
-class _Allowed:
-    """Counts, and prints, what was allowed."""
-
-    def __init__(self, args: argparse.Namespace) -> None:
-        self.args = args
-        self.asked = self.allowed = 0
-
-    def agrees(self, detail: Mapping[str, Any]) -> bool:
-        """Show one, and return whether it is to be allowed."""
-        self.asked += 1
-        for line in shown(detail):
-            output.note(line)
-        return bool(self.args.yes) or is_agreed(f"allow {safe_text(str(detail.get('name')))}?")
-
-    def say(self, detail: Mapping[str, Any]) -> None:
-        self.allowed += 1
-        name = str(detail.get("name"))
-        if self.args.json:
-            output.say_json({"name": name, "purpose": detail.get("purpose"), "allowed": True})
-        else:
-            what = " with its tools as they are now" if detail.get("purpose") == "tools" else ""
-            output.say(f"allowed {name}{what}")
-
-    def end(self) -> int:
-        if not self.asked:
-            name = self.args.name
-            output.note(f"{name} does not wait to be allowed" if name else "nothing waits for you")
-        return 0 if self.allowed == self.asked and (self.asked or not self.args.name) else FAILED
+def _said(detail: Detail) -> tuple[dict[str, Any], str]:
+    name, purpose = str(detail.get("name")), detail.get("purpose")
+    what = " with its tools as they are now" if purpose == "tools" else ""
+    return {"name": name, "purpose": purpose, "allowed": True}, f"allowed {name}{what}"
 
 
-def shown(detail: Mapping[str, Any]) -> list[str]:
+def shown(detail: Detail) -> list[str]:
     """Return what is to be allowed, in full, a line each; everything is safe to print."""
     name = safe_text(str(detail.get("name")))
     if detail.get("purpose") == "tools":
@@ -91,8 +68,8 @@ def _mappings(found: object) -> list[Mapping[str, Any]]:
     return [one for one in given if isinstance(one, dict)]
 
 
-def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what is said of it. Nothing is made safe."""
+def _facts(detail: Detail) -> Iterator[str]:
+    """Yield the facts about it. Nothing is made safe."""
     if detail.get("host"):
         yield f"calls {detail['host']}"
     if detail.get("cwd"):
@@ -111,21 +88,8 @@ def _facts(detail: Mapping[str, Any]) -> Iterator[str]:
         yield f"since it was allowed: {detail['changed']}"
 
 
-# Through the gateway
-
-
-def _allow_waiting(found: FoundGateway, allowed: _Allowed) -> None:
-    waiting = asyncio.run(_waiting(found, allowed.args))
-    # The gateway is left meanwhile: an answer may take its time.
-    agreed = [one for one in waiting if allowed.agrees(detail_of(one))]
-    if agreed:
-        asyncio.run(_decide(found, agreed, allowed))
-
-
-async def _waiting(found: FoundGateway, args: argparse.Namespace) -> list[Approval]:
-    async with await GatewayConnection.open(
-        found, name="tapui mcp allow", on_waits=output.note
-    ) as connection:
+async def _waiting(found: FoundGateway, args: argparse.Namespace) -> list[tuple[Approval, Detail]]:
+    async with await GatewayConnection.open(found, name=_BY, on_waits=output.note) as connection:
         waiting = []
         for approval in connection.snapshot.state.approvals:
             if approval.kind != "mcpServer" or not is_waiting(approval):
@@ -134,26 +98,14 @@ async def _waiting(found: FoundGateway, args: argparse.Namespace) -> list[Approv
             folder = detail.get("folder")
             is_here = args.folder is None or folder in (None, folder_of(args))
             if is_here and args.name in (None, detail.get("name")):
-                waiting.append(await whole(connection, approval))
+                entire = await whole(connection, approval)
+                waiting.append((entire, detail_of(entire)))
         return waiting
 
 
-async def _decide(found: FoundGateway, agreed: list[Approval], allowed: _Allowed) -> None:
-    answer = {"laterVersions": True} if allowed.args.later_versions else None
-    async with await GatewayConnection.open(
-        found, name="tapui mcp allow", on_waits=output.note
-    ) as connection:
-        for one in agreed:
-            await decide(connection, one, "approve", answer, is_said=False)
-            allowed.say(detail_of(one))
-
-
-# Without one
-
-
-def _allow_configured(allowed: _Allowed) -> None:
-    """Keep consents to what a folder's files say. A gateway that runs notices it by itself."""
-    args = allowed.args
+def _allow_configured(run: ConsentRun) -> None:
+    """Keep consents to what a folder's files have. A gateway that runs notices it by itself."""
+    args = run.args
     need_person(args)
     consents = ServerConsents(home().state)
     for entry in configured(args):
@@ -162,9 +114,9 @@ def _allow_configured(allowed: _Allowed) -> None:
             if isinstance(standing, MayRun):
                 continue
             detail = standing.detail
-            if allowed.agrees(detail):
+            if run.agrees(detail):
                 consents.allow(standing, later_versions=args.later_versions)
-                allowed.say(detail)
+                run.count(detail)
         except OSError as error:
             raise Failure(f"{entry.name} cannot be allowed: {reason(error)}") from None
     if consents.damage:

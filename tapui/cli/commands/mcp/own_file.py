@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.cli import output
-from tapui.cli.commands.mcp.files import folder_of, note_package
+from tapui.cli.commands.mcp.table import folder_of, note_package
 from tapui.cli.context import home
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.person import need_person
@@ -75,7 +75,7 @@ def _entry(args: argparse.Namespace) -> dict[str, Any]:
     """Return the entry that is written. Raises `Failure`."""
     if not is_name(args.name):
         raise Failure("a name has letters, digits, '.', '_' and '-'", WRONG_USE)
-    words = args.server_command
+    words = args.foreign
     if bool(words) == bool(args.url):
         raise Failure("name a program behind --, or an address with --url", WRONG_USE)
     if args.url and (args.env or args.cwd):

@@ -1,20 +1,22 @@
-"""`tapui mcp list`: each server, where it comes from, how it is, and its tools."""
+"""`tapui mcp list`: each server, its file, its state and its tools; and which one a name means."""
 
 import argparse
 import asyncio
+import os
 from collections.abc import Iterator, Sequence
 
 from tapui.cli import output
-from tapui.cli.commands.mcp.files import configured, note_package
 from tapui.cli.context import gateway, home
-from tapui.cli.failure import FAILED
+from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.errors import GatewayError, NoGateway
 from tapui.client.gateways import FoundGateway
 from tapui.emitters.runner.environment import deciding
+from tapui.hosts.mcp import package
 from tapui.mcp_servers.config.entries import ServerEntry
+from tapui.mcp_servers.config.reading import read_folder, read_own
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
-from tapui.text import few
+from tapui.text import few, safe_text
 from tapui.wire.mcp_servers import McpServer, McpServerState, McpTool
 
 _TITLES = ("NAME", "STATE", "TOOLS", "SESSIONS", "PROGRAM", "FROM")
@@ -126,3 +128,41 @@ def _mapping(tool: McpTool) -> str:
     if tool.offered_as is not None:
         return f"{tool.name} → {tool.offered_as}"
     return f"{tool.name} is not offered: " + (tool.problem or "it has changed, and waits for you")
+
+
+# The servers of the person's file and of a folder's files
+
+
+def folder_of(args: argparse.Namespace) -> str:
+    """Return the folder that is meant, without links: this one unless another is named."""
+    return os.path.realpath(args.folder or ".")
+
+
+def configured(args: argparse.Namespace) -> list[ServerEntry]:
+    """Return the servers of the person's file and of the folder's; what is wrong is noted.
+
+    Of a name that the person's file has too, that one counts.
+    """
+    own = read_own(home())
+    files = read_folder(folder_of(args))
+    for file in (own, *files):
+        for problem in file.problems:
+            output.note(str(problem))
+    names = {one.name for one in own.entries}
+    found = [one for file in files for one in file.entries if one.name not in names]
+    return [one for one in (*own.entries, *found) if args.name in (None, one.name)]
+
+
+def the_one(args: argparse.Namespace) -> ServerEntry:
+    """Return the server that is meant. Raises `Failure`."""
+    found = configured(args)
+    if found:
+        return found[0]
+    name = safe_text(args.name)
+    raise Failure(f"there is no server {name} in your mcp.json or in {folder_of(args)}")
+
+
+def note_package() -> None:
+    """Note how the package that servers need is installed, where it is missing."""
+    if (fault := package.fault("MCP servers need")) is not None:
+        output.note(f"{fault}: {package.install_line()}")

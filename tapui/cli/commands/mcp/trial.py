@@ -1,7 +1,4 @@
-"""`tapui mcp test`: a server is started for a moment, without a session, and lists its tools.
-
-It calls one of them, where that is wanted.
-"""
+"""`tapui mcp test`: start a server for a moment, without a session; list its tools or call one."""
 
 import argparse
 import asyncio
@@ -12,10 +9,10 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from tapui.cli import output
-from tapui.cli.commands.mcp.files import the_one
+from tapui.cli.commands.mcp.table import the_one
 from tapui.cli.context import home, loaded
 from tapui.cli.failure import FAILED, Failure
-from tapui.cli.tool_call import Given, check_arguments, find_tool, object_of, print_outcome
+from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
 from tapui.files.folder_file import reason
 from tapui.hosts.mcp import package
 from tapui.invocation import command
@@ -42,7 +39,7 @@ _DESCRIPTION = 70
 
 
 def run(args: argparse.Namespace) -> int:
-    """Start it, and print what it says."""
+    """Start it, and print its tools or how the call ended."""
     if (fault := package.fault("MCP servers need")) is not None:
         raise Failure(f"{fault}: {package.install_line()}")
     entry = the_one(args)
@@ -59,7 +56,7 @@ def run(args: argparse.Namespace) -> int:
         )
     except CannotStartError as error:
         raise Failure(f"{entry.name}: {error}") from None
-    given = Given(object_of(args.args), tuple(args.values))
+    given = GivenArguments(object_of(args.args), tuple(args.values))
     trial = asyncio.run(_tried(start, args.tool, given))
     if args.json:
         output.say_json(_described(args.name, trial))
@@ -74,13 +71,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Trial(NamedTuple):
-    """What a server said of itself, and how the call ended, where there was one."""
+    """A server's tools, and how the call ended, where there was one."""
 
     ready: ServerReady
     ended: TrialEnded | None = None
 
 
-async def _tried(start: ServerStart, tool: str | None, given: Given) -> _Trial:
+async def _tried(start: ServerStart, tool: str | None, given: GivenArguments) -> _Trial:
     """Start a server, call a tool if one is named, and end it. Raises `Failure`."""
     said: asyncio.Queue[ServerReady | ServerLost | TrialEnded] = asyncio.Queue()
 
@@ -165,7 +162,7 @@ def _print(tool: str, ended: TrialEnded) -> None:
 
 
 def _result(outcome: ToolOutcome) -> object:
-    """Return a result as it is shown; of a file only what it is, as it goes with the server."""
+    """Return a result for the screen; of a file only its type and size: it goes with the server."""
     if outcome.error_code is not None:
         return {"errorCode": outcome.error_code, "error": outcome.error}
     if (file := outcome.file) is not None:

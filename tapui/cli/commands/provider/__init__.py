@@ -1,1 +1,0 @@
-"""`tapui provider`: one module an action."""
