@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"docs", "text", "secret", "times", "match_time", "schemas", "invocation"},
+    {"docs", "text", "secret", "times", "match_time", "schemas", "invocation", "update"},
     {"files"},
     {"home"},
     {"wire"},

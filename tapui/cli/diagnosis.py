@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tapui import __version__
+from tapui import __version__, update
 from tapui.cli import output
 from tapui.client.errors import GatewayError
 from tapui.client.gateways import difference, found_in, restart_line
@@ -315,7 +315,10 @@ def _gateway_findings(gateways: Iterable[GatewayFile]) -> Iterator[DoctorFinding
     for one in gateways:
         yield from _asked(one)
         told = difference(one.version)
-        if told is None:
+        if one.was_updated is True:
+            text = f"the gateway at {one.url}: {update.RESTART}"
+            yield DoctorFinding("gateway", "warning", text, restart_line(one.port))
+        elif told is None:
             yield DoctorFinding("gateway", "ok", f"the gateway at {one.url} is of this version")
         else:
             text = f"the gateway at {one.url} is {told}"

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from tapui import update
 from tapui.cli.failure import FAILED, INTERRUPTED, NO_GATEWAY, WRONG_USE, Failure, silence
 
 
@@ -15,6 +16,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     closes the pipe early has read enough: that is 0. Faults are printed on stderr, never as a
     traceback, unless `TAPUI_DEBUG` is set.
     """
+    update.watch()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -24,6 +26,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = INTERRUPTED
     except BrokenPipeError:
         code = 0
+    except update.UpdatedError as error:  # what tells faults may be gone as well
+        sys.stderr.write(f"tapui: {error}\n")
+        code = FAILED
     except SystemExit as end:  # argparse ends so after its help, and after wrong use
         code = end.code if isinstance(end.code, int) else FAILED
     return _flushed(code)
@@ -35,7 +40,7 @@ def _run(argv: list[str]) -> int:
     try:
         args = parse(argv)
         code: int = args.run(args)
-    except BrokenPipeError:
+    except (BrokenPipeError, update.UpdatedError):
         raise
     except Failure as error:
         return _told(str(error), error.code)

@@ -1,10 +1,10 @@
 """Which gateways of this person run, and which of them is meant."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from tapui import __version__, invocation
+from tapui import __version__, invocation, update
 from tapui.client.errors import NoGateway
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, find_gateway, gateways
@@ -30,6 +30,8 @@ class FoundGateway:
     token_file: Path
     socket: Path | None = None
     """Its Unix socket; None: it has none (it is older)."""
+    was_updated: bool = field(default=False, compare=False)
+    """Whether the files of tapui were replaced under it."""
 
     def token(self) -> str:
         """Return the internal token; raises `NoGateway` when it cannot be read."""
@@ -76,6 +78,8 @@ def restart_line(port: int) -> str:
 
 def warning_of(gateway: "FoundGateway") -> str | None:
     """Return what the person should know of a gateway of another version, and how to mend it."""
+    if gateway.was_updated:
+        return f"the gateway at {gateway.url}: {update.RESTART}: {restart_line(gateway.port)}"
     told = difference(gateway.version)
     if told is None:
         return None
@@ -104,4 +108,5 @@ def found_in(said: GatewayFile) -> FoundGateway:
         started_at=said.started_at,
         token_file=Path(said.internal_token_file),
         socket=Path(said.socket) if said.socket else None,
+        was_updated=said.was_updated is True,
     )

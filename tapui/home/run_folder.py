@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
@@ -57,6 +57,8 @@ class GatewayFile(Struct, frozen=True, rename="camel"):
     """The Unix socket on which it listens as well; None: it has none."""
     settings: dict[str, Any] | None = None
     """Those with which it began, by their names; None: they are too large, or it is older."""
+    was_updated: bool | UnsetType = UNSET
+    """Whether the files of tapui were replaced under it: it should be started again."""
 
 
 _decoder = msgspec.json.Decoder(GatewayFile)
@@ -125,6 +127,14 @@ class RunFolder:
             data = msgspec.json.encode(said)
         write(self._folder.fd, GATEWAY_FILE, data)
         return said
+
+    def mark_updated(self) -> None:
+        """Say in `gateway.json` that this gateway should be started again. Raises `OSError`."""
+        said = _read(self.path)
+        if said is not None:
+            write(
+                self._folder.fd, GATEWAY_FILE, msgspec.json.encode(replace(said, was_updated=True))
+            )
 
     def describe(
         self, url: str, version: str, token_file: Path, end: Path | None = None

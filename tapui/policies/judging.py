@@ -68,7 +68,10 @@ def judge(
         why = "no rule is about such requests"
         return Judgement(None, why=why, unkeepable=why)
     if asked.kind == "shell":
-        return _of_command(asked, holding, folder, guards)
+        try:
+            return _of_command(asked, holding, folder, guards)
+        except ImportError as error:  # what reads commands is gone: tapui was updated meanwhile
+            return _unread(holding, str(error))
     return _of_one(asked, holding, guards)
 
 
@@ -105,8 +108,10 @@ def _meant(
 ) -> tuple[list[tuple[PolicyRule, "Meant"]], list[PolicyRule]]:
     """Return which rules that deny or ask mean a command, and those by which the person is asked
     whether they do."""
-    from tapui.policies.forbidding import meaning, programs_of
-
+    try:
+        from tapui.policies.forbidding import meaning, programs_of
+    except ImportError as error:  # see `judge`
+        return [], [_suspect(rule, str(error)) for rule in strict]
     sure: list[tuple[PolicyRule, Meant]] = []
     suspects: list[PolicyRule] = []
     if not strict:
@@ -190,6 +195,14 @@ def _of_command(
     if verdict.effect is None and suspects:
         return replace(verdict, suspect=_best(suspects))
     return verdict
+
+
+def _unread(rules: Sequence[PolicyRule], why: str) -> Judgement:
+    """Return the verdict on a command that cannot be read: no rule allows it, and where one could
+    deny it the person is asked."""
+    strict = _best(one for one in rules if one.effect != "allow")
+    suspect = None if strict is None else _suspect(strict, why)
+    return Judgement(None, why=why, unkeepable=why, suspect=suspect)
 
 
 def _suspect(rule: PolicyRule, why: str) -> PolicyRule:

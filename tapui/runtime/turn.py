@@ -11,6 +11,7 @@ with what it was about and costs the connection that it belongs to; the turn goe
 
 import asyncio
 import logging
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -48,6 +49,7 @@ from tapui.runtime.ports import Port, SocketPort
 from tapui.runtime.slow_readers import SlowReaders
 from tapui.runtime.tuning import RightOfWay
 from tapui.text import safe_text
+from tapui.update import UpdatedError
 from tapui.wire.codec import encode
 from tapui.wire.errors import WireError
 from tapui.wire.events import Entry
@@ -305,6 +307,10 @@ class LoopTurn:
         return told
 
     def _input_failed(self, number: ConnectionId) -> None:
+        if isinstance(error := sys.exception(), UpdatedError):
+            # No fault of the sender's, whose sessions would end with the connection.
+            _log.warning("an input of connection %d was not taken: %s", number, error)
+            return
         _log.exception("the gateway could not take an input of connection %d", number)
         port = self._ports.get(number)
         if port is not None and not port.is_in_process:

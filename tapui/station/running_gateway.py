@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from tapui import __version__
+from tapui import __version__, update
 from tapui.core.gateway import Gateway
 from tapui.core.trust.places import places_for
 from tapui.files.locked_folder import folder_name
@@ -66,6 +66,7 @@ class RunningGateway:
         self._files: GatewayFiles | None = None
         self._removing = threading.Lock()
         self._idleness: Idleness | None = None
+        self._unlisten: Callable[[], None] = lambda: None
         self._stopping: asyncio.Task[None] | None = None
         self._is_forced = False
         self._waited = asyncio.Event()
@@ -136,6 +137,8 @@ class RunningGateway:
             raise
         for problem in self._files.problems:
             self._report(problem, "warning")
+        self._loop = asyncio.get_running_loop()
+        self._unlisten = update.listen(self._updated)
         self._parts.start(self.turn, self._files.announced, home, options)
         return self._files.announced
 
@@ -148,6 +151,16 @@ class RunningGateway:
         with contextlib.suppress(RuntimeError):  # the loop has closed: only the log is left
             self.turn.notify(text, level)
         self._report(text, level)
+
+    def _updated(self) -> None:
+        """The files of tapui were replaced: what runs goes on. Any thread may call this."""
+        self._tell(update.RESTART, "warning")
+        files = self._files
+        if files is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed: the file is removed
+                self._loop.call_soon_threadsafe(
+                    self._loop.run_in_executor, None, files.mark_updated
+                )
 
     # Who needs it
 
@@ -193,6 +206,7 @@ class RunningGateway:
         await asyncio.shield(self._stopping)
 
     async def _stop(self, within: float) -> None:
+        self._unlisten()
         try:
             if self._idleness is not None:
                 self._idleness.close()
@@ -331,6 +345,13 @@ class GatewayFiles:
             )
             return None
         return self._run_folder.path / SOCKET_FILE
+
+    def mark_updated(self) -> None:
+        """Let commands know that this gateway's files were replaced."""
+        try:
+            self._run_folder.mark_updated()
+        except OSError as error:
+            _log.warning("%s cannot tell of the update: %s", self._run_folder.path, error)
 
     def remove(self) -> list[str]:
         """Remove what is still ours; return what could not be removed. Never raises `OSError`."""

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from tapui import update
 from tapui.runtime.children.child import Command
 from tapui.runtime.children.child_output import Source
 
@@ -57,6 +58,7 @@ class ProgramLog:
 
     def take(self, source: Source, text: str) -> None:
         """Log a line of its log; one without a level belongs to the line before."""
+        update.look_at(text)
         line = _LINE.match(text)
         if line is None:
             _log.log(self._level, "%s: %s", source, text)

@@ -16,6 +16,7 @@ from tapui.home.run_folder import GatewayFile
 from tapui.hosts.port import Report
 from tapui.runtime.turn import LoopTurn
 from tapui.station.options import Options
+from tapui.update import UpdatedError
 
 _log = logging.getLogger(__name__)
 STOP_SECONDS = 3.0
@@ -121,6 +122,10 @@ class PartList:
             self._failed(part, error)
 
     def _failed(self, part: Part, error: BaseException) -> None:
+        if isinstance(error, UpdatedError):
+            _log.warning("%s failed: %s", part.name, error)
+            self._report(f"{part.name} failed: {error}", "warning")
+            return
         _log.error("%s failed", part.name, exc_info=error)
         if not self._is_stopping:
             self._report(f"{part.name} failed: {error}; restart tapui", "error")

@@ -19,6 +19,8 @@ from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
+from textual.message import Message
+from textual.message_pump import MessagePump
 from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -28,6 +30,7 @@ from textual.worker import WorkerFailed
 
 from tapui.tower.textual.terminal import crash_line
 from tapui.tower.themes.themes import without_colours
+from tapui.update import UpdatedError
 
 PRIVATE_MODULES = ("textual._compositor",)
 PRIVATE: tuple[tuple[type, str], ...] = (
@@ -38,6 +41,7 @@ PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_print_error_renderables"),
     (App, "_close_messages_no_wait"),
     (App, "_handle_exception"),
+    (MessagePump, "_dispatch_message"),
     (App, "_registered_themes"),
     (App, "_filters"),
     (LinuxDriver, "_sigcont_application"),
@@ -107,6 +111,10 @@ class PlainApp(App[str]):
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app. Textual itself would print a traceback with the variables' values."""
+        cause = _cause(error)
+        if isinstance(cause, UpdatedError):
+            self.needs_restart(cause)
+            return
         self._stay_away()
         self._return_code = 1
         if self.crash is None:
@@ -114,6 +122,12 @@ class PlainApp(App[str]):
             self.crash = self._exception = error
             self._exception_event.set()
         self._close_messages_no_wait()
+
+    def needs_restart(self, error: UpdatedError) -> None:
+        """What was asked for is no longer there, as tapui was updated: all else goes on."""
+        _log.warning("a part of the screen cannot be loaded", exc_info=error)
+        if not error.is_told:
+            self.notify(str(error), severity="warning")
 
     def _print_error_renderables(self) -> None:
         """Print what is to be read once the terminal is the shell's again."""
@@ -138,6 +152,23 @@ class PlainApp(App[str]):
         if known is None or known[0] is not theme:
             known = self._plain_themes[theme_name] = (theme, without_colours(theme))
         return known[1]
+
+
+_dispatched = MessagePump._dispatch_message  # noqa: SLF001
+
+
+async def _dispatched_or_told(self: MessagePump, message: Message) -> None:
+    """Dispatch a message. Where its handler cannot be loaded, the widget goes on with the next one:
+    Textual would end it behind the app's back."""
+    try:
+        await _dispatched(self, message)
+    except UpdatedError as error:
+        if not isinstance(self.app, PlainApp):
+            raise
+        self.app.needs_restart(error)
+
+
+MessagePump._dispatch_message = _dispatched_or_told  # type: ignore[method-assign]  # noqa: SLF001
 
 
 class ContinuingDriver(LinuxDriver):
