@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
+from rich.cells import cell_len
 from textual.worker import WorkerFailed
 
 from tapui.projection.state import State
@@ -21,6 +22,7 @@ from tapui.tower.sessions.sessions_pane import SessionsPane
 from tapui.tower.table.pane import Pane
 from tapui.tower.table.table import Table
 from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove, TowersChanged
@@ -325,6 +327,31 @@ async def test_help_tells_the_keys_of_the_pane() -> None:
         assert "stop what is under the cursor" in rig.text
         await rig.press("escape")
         assert len(rig.app.screen_stack) == 1
+
+
+async def test_help_leads_to_the_pages() -> None:
+    async with running(world(), size=(120, 36)) as rig:
+        await rig.press("question_mark")
+        assert "t topics" in rig.text.splitlines()[-1]
+        await rig.press("t")
+        assert "installing, the demo, how tapui ends" in rig.text
+        await rig.press("down", "enter")
+        assert "Help: attaching" in rig.text
+        read = rig.app.screen.query_one(Reader).text
+        assert "tapui install extension" in read
+        assert "```" not in read
+        assert "|---" not in read
+        await rig.press("escape")
+        assert isinstance(rig.app.screen, HelpScreen)
+
+
+@pytest.mark.parametrize("width", [60, 200])
+async def test_a_page_fits_its_room(width: int) -> None:
+    async with running(world(), size=(width, 36)) as rig:
+        await rig.press("question_mark", "t", "enter")
+        reader = rig.app.screen.query_one(Reader)
+        assert reader.text.count("\n") > 20
+        assert max(map(cell_len, reader.text.splitlines())) < width
 
 
 async def test_the_palette_has_every_action_that_can_be_done() -> None:

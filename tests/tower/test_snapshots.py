@@ -10,13 +10,13 @@ from msgspec.structs import replace
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from tapui import tower
+from tapui import docs, tower
 from tapui.projection.state import State
 from tapui.tower.app import registry
 from tapui.tower.app.app import TowerApp
 from tapui.tower.app.digest_sheet import DigestScreen
 from tapui.tower.app.exit_sheets import LeavingScreen, QuitScreen
-from tapui.tower.app.help import HelpScreen
+from tapui.tower.app.help import HelpScreen, PageScreen
 from tapui.tower.app.services import FoundRecord, SessionOnDisk
 from tapui.tower.calls.call_sheet import CallScreen
 from tapui.tower.emitters.emitter_filter import EmitterFilterScreen
@@ -182,6 +182,11 @@ def test_quit(snap_compare: Compare) -> None:
 
 def test_help(snap_compare: Compare) -> None:
     compare(snap_compare, (80, 24), ["question_mark"])
+
+
+def test_page(snap_compare: Compare) -> None:
+    keys = ["question_mark", "t", *["down"] * list(docs.TOPICS).index("alarms"), "enter"]
+    compare(snap_compare, (80, 24), keys, shows=PageScreen)
 
 
 @pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
@@ -598,7 +603,15 @@ def test_usage(snap_compare: Compare, size: tuple[int, int]) -> None:
 def test_every_screen_has_a_picture() -> None:
     pictured = {
         *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
-        *(HelpScreen, InspectorScreen, ProviderScreen, RecordScreen, SessionScreen, StepScreen),
+        *(
+            HelpScreen,
+            PageScreen,
+            InspectorScreen,
+            ProviderScreen,
+            RecordScreen,
+            SessionScreen,
+            StepScreen,
+        ),
         *(EmitterFilterScreen, EmitterScreen, StoredScreen, UsageScreen),
         *(ToolsScreen, WorkbenchScreen),  # in tests/tower/workbench
         *OPENED,

@@ -1,22 +1,28 @@
-"""The keys, and what the panes show."""
+"""The keys, what the panes show, and the pages that users read."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import ClassVar
 
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Static
 
+from tapui import docs
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.table import AREAS, TABLE, Area
 from tapui.tower.table.pane import PaneKind
+from tapui.tower.textual.dialogs import Choice, ChooseScreen
 from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
 from tapui.tower.textual.reader import Paragraph, Reader, title
 from tapui.tower.textual.widgets import plain
 
 
 class HelpScreen(LiveScreen[None]):
-    """Sections of keys, as (title, about, [(key, what it does)])."""
+    """Sections of keys, as (title, about, [(key, what it does)]); a key leads to the pages."""
 
     CSS_PATH = SHEET_CSS
+    BINDINGS: ClassVar[list[BindingType]] = bindings("topics")
 
     def __init__(self, sections: Iterable[tuple[str, str, list[tuple[str, str]]]]) -> None:
         super().__init__()
@@ -41,6 +47,65 @@ class HelpScreen(LiveScreen[None]):
         reader = self.query_one(Reader)
         reader.set_parts(parts)
         reader.focus()
+
+    def action_topics(self) -> None:
+        """Choose a page and read it."""
+        choices = [
+            Choice(topic, topic, about.replace("`", "")) for topic, about in docs.TOPICS.items()
+        ]
+        self.app.push_screen(ChooseScreen("Topics", choices, selected=None), self._open)
+
+    def _open(self, topic: str | None) -> None:
+        if topic is not None:
+            self.app.push_screen(PageScreen(topic))
+
+
+class PageScreen(LiveScreen[None]):
+    """A page, as `tapui help TOPIC` has it."""
+
+    CSS_PATH = SHEET_CSS
+
+    def __init__(self, topic: str) -> None:
+        super().__init__()
+        self._topic = topic
+
+    def compose(self) -> ComposeResult:
+        """The text."""
+        with Vertical(classes="sheet"):
+            yield Static(plain(f"Help: {self._topic}", "bold"), classes="headline", markup=False)
+            yield Reader()
+
+    def on_mount(self) -> None:
+        """Take the keys."""
+        super().on_mount()
+        self.query_one(Reader).focus()
+
+    def on_resize(self) -> None:
+        """Lay the page out for the room there is: tables depend on it."""
+        super().on_resize()
+        self.call_after_refresh(self._lay_out)
+
+    def _lay_out(self) -> None:
+        reader = self.query_one(Reader)
+        width = reader.scrollable_content_region.width
+        if width > 0:
+            reader.set_parts(_laid_out(docs.page(self._topic), width))
+
+
+def _laid_out(markdown: str, width: int) -> Iterator[Paragraph]:
+    """Yield the lines of a page at a width."""
+    from rich.console import Console
+    from rich.markdown import Markdown
+    from rich.style import Style
+    from rich.theme import Theme
+
+    # A mark by which the lines of headings are known again; the tower has styles of its own.
+    mark = Style(meta={"heading": True})
+    console = Console(width=width, theme=Theme({f"markdown.h{level}": mark for level in range(7)}))
+    for line in console.render_lines(Markdown(markdown), pad=False):
+        text = "".join(piece.text for piece in line).rstrip()
+        is_heading = any(piece.style is not None and piece.style.meta for piece in line)
+        yield Paragraph(text, "heading" if is_heading else "", is_laid_out=True)
 
 
 def sections(

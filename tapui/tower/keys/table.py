@@ -171,7 +171,7 @@ TABLE: tuple[KeyAction, ...] = (
         "previous-item", "left", "turn(-1)", "sheet", "previous item of the list", "previous"
     ),
     KeyAction("next-item", "right", "turn(1)", "sheet", "next item of the list", "next"),
-    KeyAction("raw", "v", "raw", "sheet", "the record as it is, or as before", "record"),
+    KeyAction("raw", "v", "raw", "sheet", "the raw record, or the sheet again", "record"),
     KeyAction("allow", "y", "choose('allow')", "sheet", "a request: choose to allow it"),
     KeyAction(
         "keep",
@@ -255,6 +255,7 @@ TABLE: tuple[KeyAction, ...] = (
         "way",
     ),
     KeyAction("tell-keep", "escape", "keep_draft", "tell", "keep the draft", "keep the draft"),
+    KeyAction("topics", "t", "topics", "sheet", "the help: pages about topics", "topics"),
     KeyAction("close-sheet", "escape,q", "close", "sheet", "close the sheet", "close"),
 )
 """All of them; the footer offers them in this order."""
