@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Raw
 
-from tapui.core.providers.definitions import kept_definitions
+from tapui.core.providers.tools import kept_definitions
 from tapui.schemas import arguments
 from tapui.schemas.arguments import NotChecked, SchemaUnusable
 from tapui.schemas.references import remote_reference

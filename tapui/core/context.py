@@ -1,10 +1,167 @@
-"""What every part of the core is given."""
+"""What every part of the core is given: the time, ids, what the turn brings forth, time-outs, and
+tickets for answers of the shell."""
 
-from tapui.core.clock import Clock
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from msgspec import Raw
+
 from tapui.core.deadlines import Deadlines
-from tapui.core.mint import Mint
-from tapui.core.output import Output
-from tapui.core.tickets import Tickets
+from tapui.core.effects import ConnectionId, Effect, Send
+from tapui.projection.cuts import Bounds
+from tapui.projection.fold import fold
+from tapui.projection.heads import cut
+from tapui.projection.state import State
+from tapui.wire import limits
+from tapui.wire.codec import compact, encode
+from tapui.wire.events import Entry, Event, EventLost
+from tapui.wire.message import Message
+from tapui.wire.subjects import Cut
+from tapui.wire.surrogates import without_surrogates
+
+
+class Mint(Protocol):
+    """Injected source of everything random and of wall-clock time."""
+
+    def id(self, prefix: str) -> str:
+        """Return a fresh id, unique over all runs: `prefix`, a dash, and characters."""
+
+    def trace(self) -> str:
+        """Return a fresh trace id of W3C Trace Context: 32 hexadecimal digits, not all zero."""
+
+    def span(self) -> str:
+        """Return a fresh span id of W3C Trace Context: 16 hexadecimal digits, not all zero."""
+
+    def token(self, prefix: str) -> str:
+        """Return a fresh secret of at least 256 bits, beginning with `prefix`."""
+
+    def code(self) -> str:
+        """Return six random digits."""
+
+    def timestamp(self, now: float) -> str:
+        """Return the moment `now` (seconds of the core's clock) as RFC 3339 UTC, microseconds."""
+
+
+class Clock:
+    """`now` is set by the gateway with each input, in seconds of the shell's steady clock."""
+
+    __slots__ = ("_mint", "_stamp", "_stamped", "now")
+
+    def __init__(self, mint: Mint) -> None:
+        self._mint = mint
+        self.now = 0.0
+        self._stamped, self._stamp = -1.0, ""
+
+    def timestamp(self, later: float = 0.0) -> str:
+        """Return the time `later` seconds from now as RFC 3339."""
+        if later:
+            return self._mint.timestamp(self.now + later)
+        if self.now != self._stamped:
+            self._stamped, self._stamp = self.now, self._mint.timestamp(self.now)
+        return self._stamp
+
+
+class Output:
+    """Collects the events and effects of a turn; the live state folds as events are emitted.
+
+    Text and JSON from outside are recorded whole up to `inline_bytes`. Each event is encoded here,
+    before anything knows of it: one that cannot be is replaced by the note that it was lost, so
+    that the live state, the records and the towers hold the same, and no number is left out.
+    """
+
+    def __init__(self, run: str, clock: Clock, inline_bytes: int) -> None:
+        self.run = run
+        self.seq = 0
+        self.state = State()
+        self.events: list[Entry] = []
+        self.bodies: list[bytes] = []
+        """The JSON of each event, in the same order."""
+        self.effects: list[Effect] = []
+        self._clock = clock
+        self._inline = inline_bytes
+        self._bounds = Bounds(inline_bytes)
+        self._watchers: list[Callable[[Event], None]] = []
+
+    def watch(self, watcher: Callable[[Event], None]) -> None:
+        """Let `watcher` know of each event once it is folded; it may emit events of its own."""
+        self._watchers.append(watcher)
+
+    def emit(self, event: Event) -> int:
+        """Record that something happened, now; return its sequence number."""
+        self.seq += 1
+        ts = self._clock.timestamp()
+        try:
+            body = encode(event)
+            if len(body) > limits.DETAIL_BYTES:
+                event = self._bounds.bounded(event)
+                body = encode(event)
+        except (TypeError, ValueError, OverflowError, RecursionError) as error:
+            event = _lost(event, error)
+            body = encode(event)
+        fold(self.state, event, ts)
+        self.events.append(Entry(self.run, self.seq, ts, event))  # type: ignore[arg-type]
+        self.bodies.append(body)
+        seq = self.seq
+        for watcher in self._watchers:
+            watcher(event)
+        return seq
+
+    def send(self, connection: ConnectionId, message: Message) -> None:
+        """Send a message when the turn is recorded."""
+        self.effects.append(Send(connection, message))
+
+    def recordable(self, raw: Raw) -> tuple[Raw | None, Cut | None]:
+        """Return JSON from outside as its record keeps it: on one line, whole or cut."""
+        whole, kept = cut(raw, self._inline)
+        return (compact(whole), None) if whole is not None else (None, kept)
+
+    def take(self) -> tuple[list[Entry], list[bytes], list[Effect]]:
+        """Hand over what has collected since the last time: events, their JSON, effects."""
+        events, bodies, effects = self.events, self.bodies, self.effects
+        self.events, self.bodies, self.effects = [], [], []
+        return events, bodies, effects
+
+
+def _lost(event: Event, error: Exception) -> EventLost:
+    """Return the note that an event could not be encoded; it names the kind and the reason."""
+    session_id = getattr(event, "session_id", None)
+    if session_id is not None and session_id != without_surrogates(session_id):
+        session_id = None
+    reason = without_surrogates(f"{type(error).__name__}: {error}")[: limits.CUT_HEAD]
+    return EventLost(str(event.__struct_config__.tag), reason, session_id)
+
+
+class OfSession(Protocol):
+    """A session that may end while an answer is awaited."""
+
+    is_open: bool
+
+
+class Tickets:
+    """What goes on with each answer of the shell.
+
+    A ticket of a session falls with it: what has ended needs no answer. Most are not a session's,
+    though a session is in their effect: a caller, a tower or the shell itself still waits.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._waiting: dict[int, tuple[Callable[[Any], None], OfSession | None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def keep(self, then: Callable[[Any], None], session: OfSession | None = None) -> int:
+        """Return a new ticket; `then` takes its answer, unless `session` has ended by then."""
+        self._count += 1
+        self._waiting[self._count] = then, session
+        return self._count
+
+    def answered(self, ticket: int, answer: Any) -> None:
+        """Take an answer; of a ticket that was answered already it is ignored."""
+        then, session = self._waiting.pop(ticket, (None, None))
+        if then is not None and (session is None or session.is_open):
+            then(answer)
 
 
 class CoreContext:

@@ -1,6 +1,7 @@
-"""The one heap of time-outs."""
+"""The one heap of time-outs, and windows of time in which so many events are allowed."""
 
 import heapq
+from collections import deque
 from collections.abc import Iterator
 from enum import Enum, auto
 from typing import Any
@@ -104,3 +105,27 @@ class Deadlines:
         subject, deadline.subject = deadline.subject, None
         deadline.is_live = False
         return deadline.due, subject
+
+
+class SlidingWindow:
+    """At most `most` events in any `seconds`."""
+
+    __slots__ = ("_most", "_seconds", "_times")
+
+    def __init__(self, most: int, seconds: float) -> None:
+        self._most = most
+        self._seconds = seconds
+        self._times: deque[float] = deque()
+
+    def is_full(self, now: float) -> bool:
+        """Return whether there is no room for an event at `now`."""
+        while self._times and self._times[0] <= now - self._seconds:
+            self._times.popleft()
+        return len(self._times) >= self._most
+
+    def take(self, now: float) -> bool:
+        """Count an event at `now` if there is room; return whether there was."""
+        if self.is_full(now):
+            return False
+        self._times.append(now)
+        return True

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
-from tapui.core.mcp_servers.given import McpSession
 from tapui.secret import Secret
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.errors import CallError
@@ -314,6 +313,16 @@ class TryFilter(Struct, frozen=True):
     ticket: int
     rules: tuple[FilterRule, ...]
     lines: tuple[str, ...]
+
+
+class McpSession(Struct, frozen=True):
+    """A session that has MCP servers. `own` are the servers that its program runs itself, by name;
+    None: its host does not say. In an `unattended` one nobody is asked."""
+
+    id: str
+    cwd: str
+    own: frozenset[str] | None = None
+    is_unattended: bool = False
 
 
 class McpSessionsChanged(Struct, frozen=True):

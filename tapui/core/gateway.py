@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
+from tapui.core.context import Mint
 from tapui.core.conversations.legal import LEGAL
 from tapui.core.conversations.release import release
 from tapui.core.deadlines import Due
 from tapui.core.effects import ConnectionId, Effect
 from tapui.core.handlers import due_handlers, handlers
 from tapui.core.hooks.matching import Matcher
-from tapui.core.mint import Mint
 from tapui.core.model import Connection, Standing, Way
 from tapui.core.parts import Parts
 from tapui.core.trust.grants import Grant

@@ -13,7 +13,7 @@ from tapui.core.parts import Parts
 from tapui.wire import builtin as b
 from tapui.wire import emitters as e
 from tapui.wire import host as h
-from tapui.wire import limits, starting
+from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import steering as s
@@ -58,7 +58,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         h.SessionsUnattached: parts.host.unattached,
         h.SessionSent: parts.session_events.sent,
         h.HostNotice: parts.host.notice,
-        starting.SessionStarted: parts.starts.started,
+        s.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
         m.ToolInvoke: tool_hosts.own_only(parts.caller.tool_invoke),
@@ -77,7 +77,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         s.SessionCompact: parts.orders.compact,
         s.SessionSet: parts.orders.set,
         s.SessionEnd: parts.orders.close,
-        starting.SessionStart: parts.starts.start,
+        s.SessionStart: parts.starts.start,
         s.ModelsRead: parts.orders.models_read,
         e.EmitterStart: parts.emitter_orders.start,
         e.EmitterStop: parts.emitter_orders.stop,

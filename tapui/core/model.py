@@ -12,11 +12,10 @@ from typing import Any, Protocol
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
-from tapui.core.deadlines import Deadline
+from tapui.core.deadlines import Deadline, SlidingWindow
 from tapui.core.effects import ConnectionId
-from tapui.core.hooks.wanted import ActiveRule, HookSet
+from tapui.core.hooks.matching import ActiveRule, HookSet
 from tapui.core.trust.grants import Grant
-from tapui.core.window import SlidingWindow
 from tapui.policies.rules import PolicyRule
 from tapui.secret import Secret
 from tapui.wire import limits

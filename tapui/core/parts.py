@@ -13,19 +13,15 @@ from tapui.core.approvals.reactions import Reactions
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
-from tapui.core.context import CoreContext
-from tapui.core.conversations.auth import Admission
+from tapui.core.context import CoreContext, Mint
 from tapui.core.conversations.builtin import BuiltinConversation
 from tapui.core.conversations.caller import CallerConversation
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.garbled import Garbled
-from tapui.core.conversations.hello import Hellos
-from tapui.core.conversations.history import History
-from tapui.core.conversations.host import HostConversation
-from tapui.core.conversations.inspecting import Inspecting
+from tapui.core.conversations.hello import Admission, Hellos
+from tapui.core.conversations.host import HostConversation, SessionEvents
 from tapui.core.conversations.provider import ProviderConversation
-from tapui.core.conversations.reading import Reading
-from tapui.core.conversations.session_events import SessionEvents
+from tapui.core.conversations.reading import History, Inspecting, Reading
 from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.emitters.agent_requests import AgentEmitters
@@ -38,26 +34,21 @@ from tapui.core.emitters.start_requests import StartRequests
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import Matcher
 from tapui.core.hooks.prompts import Prompts
-from tapui.core.mcp_servers.servers import McpServers
-from tapui.core.mint import Mint
+from tapui.core.mcp_servers import McpServers
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
 from tapui.core.runs.lines import EmitterLines
 from tapui.core.runs.runs import Runs
 from tapui.core.sessions.alarms import Alarms
-from tapui.core.sessions.announcements import Announcements
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.orders import Orders
-from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.sessions.starts import Starts
-from tapui.core.sessions.subagents import Subagents
-from tapui.core.streams.budgets import Budgets
+from tapui.core.sessions.orders import Orders, Starts
+from tapui.core.sessions.sessions import Announcements, OpenSessions, Subagents
 from tapui.core.streams.injects import Injects
-from tapui.core.streams.pushes import Pushes
+from tapui.core.streams.pushes import Budgets, Pushes
 from tapui.core.streams.streams import Streams
-from tapui.core.traces.traces import Traces
+from tapui.core.traces import Traces
 from tapui.core.trust.grants import Trustees
 from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings

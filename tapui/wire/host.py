@@ -21,16 +21,18 @@ from tapui.wire.message import (
 )
 from tapui.wire.message import SessionEvent as SessionEvent  # noqa: PLC0414 - sent by hosts, too
 from tapui.wire.provider import Sessions, SessionsUpdated
-from tapui.wire.starting import HostWanted, SessionStart, SessionStarted
 from tapui.wire.steering import (
     Can,
     Cannot,
+    HostWanted,
     ModelsList,
     ModelsRead,
     OrderResult,
     SessionCompact,
     SessionEnd,
     SessionSet,
+    SessionStart,
+    SessionStarted,
     SessionStop,
     SessionTell,
 )

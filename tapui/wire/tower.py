@@ -35,7 +35,6 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
-from tapui.wire.starting import SessionStart, SessionStarted
 from tapui.wire.steering import (
     ModelsList,
     ModelsRead,
@@ -44,6 +43,8 @@ from tapui.wire.steering import (
     SessionEnd,
     SessionOrdered,
     SessionSet,
+    SessionStart,
+    SessionStarted,
     SessionStop,
     SessionTell,
 )

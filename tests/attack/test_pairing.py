@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.core.window import SlidingWindow
+from tapui.core.deadlines import SlidingWindow
 from tapui.wire import limits
 from tests.attack.guessing import Attack
 

@@ -19,6 +19,7 @@ from tapui.core.effects import (
     LeaveEmitters,
     MakeDurable,
     MakePersistDir,
+    McpSession,
     McpSessionsChanged,
     Mention,
     NotCopied,
@@ -39,7 +40,6 @@ from tapui.core.effects import (
     TryFilter,
 )
 from tapui.core.gateway import Gateway
-from tapui.core.mcp_servers.given import McpSession
 from tapui.core.model import Standing, Way
 from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from tapui.core.mcp_servers.given import McpSession
+from tapui.core.effects import McpSession
 from tapui.wire import limits
 from tapui.wire.mcp_servers import McpServer, McpTool
 from tests.core.conftest import Scene

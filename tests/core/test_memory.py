@@ -79,7 +79,7 @@ def live(talk: Conversation, dice: Random, steps: int) -> None:
     talk.peers.clear()
 
 
-MODEL = ("tapui.core.model.", "tapui.core.hooks.wanted.", "tapui.core.providers.departed.")
+MODEL = ("tapui.core.model.", "tapui.core.hooks.matching.", "tapui.core.providers.identity.")
 
 
 def who_is_there(talk: Conversation) -> dict[str, int]:

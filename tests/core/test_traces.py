@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.core.traces.traceparent import TraceParent, parse
+from tapui.core.traces import TraceParent, parse
 from tapui.settings import Records, Settings
 from tapui.wire import limits
 from tests.core.conftest import Scene

@@ -18,7 +18,7 @@ from tapui.hosts.copilot.own.own_session import (
     checked_name,
 )
 from tapui.hosts.copilot.own.trusted import is_trusted
-from tapui.wire.starting import SessionStart
+from tapui.wire.steering import SessionStart
 
 
 def trusts(home: Path, *folders: Any, key: str = "trustedFolders") -> None:

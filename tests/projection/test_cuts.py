@@ -9,8 +9,7 @@ import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.core.clock import Clock
-from tapui.core.output import Output
+from tapui.core.context import Clock, Output
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.wire import events as ev

@@ -15,8 +15,8 @@ from tapui.core.model import ConnectedProvider
 from tapui.core.providers.tools import ToolTable
 from tapui.core.runs.runs import Runs
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
+from tapui.core.streams.pushes import Budgets
 from tapui.records.journal import Journal
 from tapui.runtime.disk_work import DiskWork
 from tapui.runtime.turn import LoopTurn

@@ -1,7 +1,7 @@
 """A turn that emitters began names them, and what they said."""
 
 from tapui.core.model import HeldLine
-from tapui.core.streams.updates import update
+from tapui.core.streams.injects import update
 from tapui.projection.state import State
 from tapui.wire import events as ev
 from tapui.wire.codec import raw

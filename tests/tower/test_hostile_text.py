@@ -16,8 +16,7 @@ from tapui.wire import subjects
 from tapui.wire.emitters import Emitter
 from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
 from tapui.wire.provider import FilterRule
-from tapui.wire.starting import SessionStart, SessionStarted
-from tapui.wire.steering import Order
+from tapui.wire.steering import Order, SessionStart, SessionStarted
 from tapui.wire.tower import Notice, RevealedCode, Snapshot, ToolsList
 from tapui.wire.turns import (
     FileChange,

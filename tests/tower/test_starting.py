@@ -5,8 +5,7 @@ from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.wire import events as ev
-from tapui.wire.starting import SessionStart, SessionStarted
-from tapui.wire.steering import Order, SessionEnd
+from tapui.wire.steering import Order, SessionEnd, SessionStart, SessionStarted
 from tests.rig.waiting import until_async
 from tests.tower.running import Running, running
 from tests.tower.scripted import at, session

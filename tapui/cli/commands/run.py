@@ -30,8 +30,15 @@ from tapui.projection.summary import one_line, summary_of
 from tapui.wire import events as ev
 from tapui.wire.limits import MAX_TELL
 from tapui.wire.message import Error, Message
-from tapui.wire.starting import GivenRule, SessionStart, SessionStarted, StartProblem
-from tapui.wire.steering import SessionEnd, SessionOrdered, SessionStop
+from tapui.wire.steering import (
+    GivenRule,
+    SessionEnd,
+    SessionOrdered,
+    SessionStart,
+    SessionStarted,
+    SessionStop,
+    StartProblem,
+)
 from tapui.wire.subjects import Approval, Gate
 
 COMMANDS = """

@@ -14,7 +14,7 @@ from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import ReadRules, Send
-from tapui.core.hooks.rules import forbids, reindex
+from tapui.core.hooks.gates import forbids, reindex
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.policies.guarded import Guards

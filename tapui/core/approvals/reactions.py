@@ -11,7 +11,7 @@ from tapui.core.context import CoreContext
 from tapui.core.emitters.emitter import AskedByAgent, AskedToStart
 from tapui.core.emitters.start_requests import StartRequests
 from tapui.core.model import Connection
-from tapui.core.sessions.announcements import Announcements
+from tapui.core.sessions.sessions import Announcements
 from tapui.core.trust.guard import AskedByCommand, PersonGuard
 from tapui.core.trust.pairing import Pairings
 from tapui.wire.errors import ErrorCode

@@ -1,21 +1,28 @@
-"""Tool calls: one terminal outcome each, whatever provider, caller and clock do.
+"""Tool calls: one terminal outcome each, under any order of what provider, caller and clock do.
 
-Core Profile "Tool call terminal semantics"; `tapui/wire/README.md`.
+Core Profile "Tool call terminal semantics"; `tapui/wire/README.md`. A call takes a place in its
+lane or waits there; subscribers hear of its end (`tool.execution_complete`).
 """
 
+import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.core.calls.completions import completion
-from tapui.core.calls.lanes import Lanes
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Due
 from tapui.core.effects import Copied, NotCopied
-from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, RegisteredTool
+from tapui.core.model import (
+    ConnectedProvider,
+    Connection,
+    Lane,
+    OpenSession,
+    PendingCall,
+    RegisteredTool,
+)
 from tapui.core.providers.instances import choose, listing, split_target
-from tapui.core.traces.traces import Traces
+from tapui.core.traces import Traces
 from tapui.wire import limits
-from tapui.wire.codec import raw
+from tapui.wire.codec import compact, raw
 from tapui.wire.errors import CallError
 from tapui.wire.events import CallCancelling, CallFinished, CallProgress, CallStarted
 from tapui.wire.message import (
@@ -29,6 +36,108 @@ from tapui.wire.message import (
 )
 from tapui.wire.provider import ToolCall, ToolCancel, ToolResult
 from tapui.wire.subjects import Call
+
+_ELLIPSIS = "…"
+
+
+def completion(  # noqa: PLR0917 - the fields of the event
+    tool: str,
+    args: Raw,
+    output: Raw | str | None,
+    is_ok: bool,
+    duration_ms: float,
+    provider: str | None = None,
+) -> Raw:
+    """Return the event's data. `output` is a text, or JSON that becomes one; None if there is none.
+
+    A session's own tools have no `provider`.
+    """
+    result = {"type": "success" if is_ok else "failure"}
+    if output is not None:
+        result["output"] = _cut(output if isinstance(output, str) else _text(output))
+    data: dict[str, object] = {"tool": tool}
+    if provider is not None:
+        data["provider"] = provider
+    return raw(data | {"args": args, "result": result, "durationMs": duration_ms})
+
+
+def _text(output: Raw) -> str:
+    """Return a JSON string's text, and any other JSON as it is."""
+    data = bytes(output)
+    if data.lstrip()[:1] == b'"':
+        return msgspec.json.decode(data, type=str)
+    return bytes(compact(output)).decode()
+
+
+def _cut(text: str) -> str:
+    """Return at most 64 KiB of a text, as UTF-8, with an ellipsis where it was cut."""
+    data = text.encode()
+    if len(data) <= limits.MAX_EVENT_OUTPUT:
+        return text
+    head = data[: limits.MAX_EVENT_OUTPUT - len(_ELLIPSIS.encode())]
+    return head.decode(errors="ignore") + _ELLIPSIS
+
+
+class Lanes:
+    """The lanes in use, by what their calls share."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[tuple[object, ...], Lane] = {}
+
+    def enter(self, call: PendingCall, scope: str, most: int) -> bool:
+        """Give a call its lane; return whether there is a place in it."""
+        key = _key(call, scope)
+        call.lane = lane = self._lanes.setdefault(key, Lane(key, most))
+        lane.most = most
+        if lane.running < lane.most:
+            lane.running += 1
+            return True
+        return False
+
+    def queue(self, call: PendingCall) -> int:
+        """Let a call wait in its lane; return how many wait there."""
+        assert call.lane is not None
+        call.lane.queue.append(call)
+        return len(call.lane.queue)
+
+    def leave(self, call: PendingCall) -> list[PendingCall]:
+        """Give up a call's place, or its turn in the queue; return those that may go now."""
+        lane = call.lane
+        assert lane is not None
+        call.lane = None
+        if call.is_queued:
+            lane.queue.remove(call)
+            return []
+        lane.running -= 1
+        following = []
+        while lane.queue and lane.running < lane.most:
+            lane.running += 1
+            following.append(lane.queue.popleft())
+        if not lane.running:
+            del self._lanes[lane.key]
+        return following
+
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let `current` count on from `former`."""
+        for lane in [lane for lane in self._lanes.values() if former in lane.key]:
+            del self._lanes[lane.key]
+            lane.key = tuple(current if part is former else part for part in lane.key)
+            self._lanes[lane.key] = lane
+
+    @property
+    def in_use(self) -> list[Lane]:
+        """The lanes with calls in them."""
+        return list(self._lanes.values())
+
+
+def _key(call: PendingCall, scope: str) -> tuple[object, ...]:
+    """Return what the calls of a lane share. Names mean something within one session only."""
+    if scope == "instance":
+        return (scope, call.provider.id)
+    if scope == "provider":
+        return (scope, call.session, call.provider.name)
+    return (scope, call.session, call.provider.name, call.invoke.tool)
+
 
 _LONGEST_MS = limits.MAX_CALL_TIMEOUT * 1000
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
-from tapui.core.calls.completions import completion
+from tapui.core.calls.calls import completion
 from tapui.core.context import CoreContext
 from tapui.core.model import NativeCall, OpenSession
 from tapui.projection.edits import edits

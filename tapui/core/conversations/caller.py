@@ -14,20 +14,14 @@ from tapui.core.approvals.policies import BY_RULE, Policies, applied, question, 
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
-from tapui.core.hooks.gates import Gates, Settled
-from tapui.core.hooks.rules import Verdict, judge
+from tapui.core.hooks.gates import Gates, Settled, Verdict, judge
 from tapui.core.model import Connection, Inquiry, OpenSession
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
-from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, resolved
-from tapui.core.sessions.subagents import may_call
+from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, may_call, resolved
 from tapui.wire.codec import given_object, raw
 from tapui.wire.errors import CallError, ErrorCode, WireError
-from tapui.wire.host import (
-    HookDecision,
-    HookPreToolUse,
-    PromptSubmitted,
-)
+from tapui.wire.host import HookDecision, HookPreToolUse, PromptSubmitted
 from tapui.wire.message import ToolAbort, ToolInvoke, ToolOutcome
 
 _SHELL = "bash"

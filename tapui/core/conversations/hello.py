@@ -1,9 +1,11 @@
-"""Hello: how a provider binds to its sessions, and becomes who it was before.
+"""Auth and hello: a token is shown, or pairing is asked for; then a provider binds to its sessions,
+and becomes again what its reconnect token restores.
 
 Core Profile; Provider Interface v2 "Identity", "Reconnect protocol", "Rebinding".
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -12,29 +14,185 @@ from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
-from tapui.core.conversations.wishes import Allowed, Wishes, check_capabilities
-from tapui.core.effects import MakePersistDir, NoteAgent
-from tapui.core.hooks.matching import Matcher
-from tapui.core.hooks.rules import compile_rules, rule_warnings
-from tapui.core.hooks.sections import check_context, section_warnings
-from tapui.core.hooks.wanted import HookSet
-from tapui.core.model import ConnectedProvider, Connection, OpenSession
+from tapui.core.effects import Authenticated, MakePersistDir, NoteAgent
+from tapui.core.hooks.gates import compile_rules, require_rules, rule_warnings
+from tapui.core.hooks.matching import HookSet, Matcher
+from tapui.core.hooks.prompts import (
+    check_context,
+    check_transforms,
+    require_transforms,
+    section_warnings,
+)
+from tapui.core.model import ConnectedProvider, Connection, OpenSession, Standing
 from tapui.core.providers.binding import Binding
-from tapui.core.providers.conflicts import Claimant, check_conflicts, check_twice
-from tapui.core.providers.definitions import kept_definitions
-from tapui.core.providers.departed import DepartedProvider
-from tapui.core.providers.identity import ALL, Providers, check_name
+from tapui.core.providers.identity import ALL, DepartedProvider, Providers, check_name
+from tapui.core.providers.tools import Claimant, check_conflicts, check_twice, kept_definitions
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session
-from tapui.core.trust.grants import Grant
+from tapui.core.trust.grants import Capability, Grant, Trustees, require
+from tapui.core.trust.pairing import Pairings
+from tapui.core.trust.places import Places
 from tapui.wire import limits
 from tapui.wire.codec import compact, decode_object, optional_object
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import ProviderConnected
 from tapui.wire.host import SESSION_EVENTS
-from tapui.wire.message import label_of
-from tapui.wire.provider import Hello, HelloAck, Hooks
+from tapui.wire.message import Tool, label_of
+from tapui.wire.provider import Auth, Concurrency, Hello, HelloAck, Hooks, Sessions
 from tapui.wire.subjects import Provider
+
+
+class Admission:
+    """The handler of `auth`, and how a connection is admitted. Raises `WireError` to refuse."""
+
+    def __init__(
+        self,
+        context: CoreContext,
+        *,
+        sessions: OpenSessions,
+        trustees: Trustees,
+        pairings: Pairings,
+        places: Places,
+    ) -> None:
+        self._out, self._deadlines = context.out, context.deadlines
+        self._sessions = sessions
+        self._trustees = trustees
+        self._pairings = pairings
+        self._places = places
+
+    def auth(self, connection: Connection, message: Auth) -> None:
+        """Admit a connection whose token is known, or begin to pair."""
+        if message.mode == "pair" and message.token is None:
+            self._pairings.ask(connection)
+            return
+        if message.token is None:
+            raise WireError(ErrorCode.INVALID_JSON, "token: missing")
+        grant = self._trustees.find(message.token, connection.origin)
+        if grant is None:
+            raise WireError(ErrorCode.AUTH_FAILED, "unknown token")
+        why = self._places.objection(grant)
+        if why is None:
+            self.admit(connection, grant)
+        else:
+            self._places.refuse(connection, grant, why)
+
+    def admit(self, connection: Connection, grant: Grant) -> None:
+        """Let a connection say hello; it is told the sessions that it may bind."""
+        self._deadlines.cancel(connection.deadline)
+        connection.grant = grant
+        connection.standing = Standing.AWAIT_HELLO
+        self._out.effects.append(Authenticated(connection.id))
+        self._out.send(connection.id, Sessions(self._sessions.visible(grant)))
+
+
+@dataclass(slots=True, frozen=True)
+class Wishes:
+    """What a hello wants: its own fields and, where they are absent, what `before` had.
+
+    `before` is what its reconnect token restores, or None.
+    """
+
+    message: Hello
+    declared: HookSet
+    offered: list[Tool]
+    limit: Concurrency | None
+    subscribed: frozenset[str]
+    before: DepartedProvider | None
+
+    @classmethod
+    def of(cls, message: Hello, declared: HookSet, before: DepartedProvider | None) -> "Wishes":
+        """Return what a hello wants; `declared` are its hooks, compiled."""
+        if before is None:
+            subscribed = frozenset(message.subscribe or ())
+            return cls(
+                message, declared, message.tools or [], message.concurrency, subscribed, None
+            )
+        return cls(
+            message,
+            _restored(declared, message, before.declared),
+            before.offered if message.tools is None else message.tools,
+            message.concurrency or before.limit,
+            before.subscribed if message.subscribe is None else frozenset(message.subscribe),
+            before,
+        )
+
+    @property
+    def former_ids(self) -> list[str]:
+        """Former ids of the session that is restored."""
+        return [] if self.before is None else self.before.former_ids
+
+    def tools_in(self, session_id: str) -> list[Tool]:
+        """Return the tools for a session: those that it had there, unless the hello lists some."""
+        if self.before is None or self.message.tools is not None:
+            return self.offered
+        return self.before.tools.get(session_id, self.offered)
+
+    def hooks_in(self, session_id: str) -> HookSet:
+        """Return the hooks for a session, likewise."""
+        had = None if self.before is None else self.before.hooks.get(session_id)
+        if had is None:
+            return self.declared.copy()
+        return _restored(self.declared, self.message, had)
+
+    def all_hooks(self) -> list[HookSet]:
+        """Return the hooks for any session."""
+        had = () if self.before is None else self.before.hooks
+        return [self.declared, *(self.hooks_in(session_id) for session_id in had)]
+
+
+@dataclass(slots=True, frozen=True)
+class Allowed:
+    """What a connection may bind: by its `own` grant, and all sessions if the person allowed it
+    that under the name it gives.
+
+    What the person allowed one connection goes on to the next that shows the same token and
+    continues it.
+    """
+
+    own: Grant
+    is_all: bool
+
+    @classmethod
+    def of(cls, connection: Connection, name: str, before: DepartedProvider | None) -> "Allowed":
+        """Return what it may bind as the provider `name`, which continues `before`."""
+        own = connection.grant
+        assert own is not None, "who says hello has shown a token"
+        is_all = connection.may_bind_all == name
+        if before is None or not before.grant.is_of_token(own):
+            return cls(own, is_all)
+        return cls(own.widened(before.grant.sessions), is_all or before.may_bind_all)
+
+    @property
+    def grant(self) -> Grant:
+        """All of it."""
+        return self.own.widened(None) if self.is_all else self.own
+
+
+def check_capabilities(grant: Grant, message: Hello, wishes: Wishes) -> None:
+    """Check what is wanted, restored or not, against the token that is shown now."""
+    check_transforms((message.hooks or Hooks()).transforms or {})
+    for wanted in wishes.all_hooks():
+        require_rules(grant, wanted.rules)
+        require_transforms(grant, wanted.transforms)
+        if wanted.context or wanted.startup:
+            require(grant, Capability.CONTEXT)
+    if any(not name.startswith("tool.") for name in wishes.subscribed):
+        require(grant, Capability.ALL_EVENTS)
+
+
+def _restored(declared: HookSet, message: Hello, before: HookSet) -> HookSet:
+    """Fill what a hello leaves out with what the provider had before it dropped."""
+    hooks = message.hooks or Hooks()
+    is_told = before.is_startup_told and message.startup_context is None
+    return HookSet(
+        before.rules if hooks.on_pre_tool_use is None else declared.rules,
+        dict(before.transforms if hooks.transforms is None else declared.transforms),
+        before.context if message.context is None else declared.context,
+        before.startup if message.startup_context is None else declared.startup,
+        dict(before.filters),
+        is_told,
+    )
+
 
 _SHOWN_EVENTS = 10
 _KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYLOAD_TOO_LARGE)

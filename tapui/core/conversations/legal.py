@@ -7,7 +7,7 @@ from tapui.core.model import Standing
 from tapui.wire import builtin as b
 from tapui.wire import emitters as e
 from tapui.wire import host as h
-from tapui.wire import limits, starting
+from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
 from tapui.wire import steering as s
@@ -74,7 +74,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         h.SessionsUnattached,
         h.SessionSent,
         h.HostNotice,
-        starting.SessionStarted,
+        s.SessionStarted,
         s.OrderResult,
         s.ModelsList,
         m.ToolInvoke,
@@ -98,7 +98,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         s.SessionCompact,
         s.SessionSet,
         s.SessionEnd,
-        starting.SessionStart,
+        s.SessionStart,
         s.ModelsRead,
         e.EmitterStart,
         e.EmitterStop,

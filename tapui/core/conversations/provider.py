@@ -14,24 +14,26 @@ from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import CopyFile
-from tapui.core.hooks.gates import Gates
-from tapui.core.hooks.matching import Matcher
-from tapui.core.hooks.prompts import Prompts
-from tapui.core.hooks.rules import compile_rules, require_rules, rule_warnings
-from tapui.core.hooks.sections import (
+from tapui.core.hooks.gates import Gates, compile_rules, require_rules, rule_warnings
+from tapui.core.hooks.matching import HookSet, Matcher
+from tapui.core.hooks.prompts import (
+    Prompts,
     check_context,
     check_room,
     check_transforms,
     require_transforms,
     section_warnings,
 )
-from tapui.core.hooks.wanted import HookSet
 from tapui.core.model import ConnectedProvider, Connection, OpenSession, PendingCall, Standing
 from tapui.core.providers.binding import Binding
-from tapui.core.providers.conflicts import Claimant, check_conflicts
-from tapui.core.providers.definitions import check_size, kept_definitions
 from tapui.core.providers.identity import ALL, Providers
-from tapui.core.providers.tools import ToolTable
+from tapui.core.providers.tools import (
+    Claimant,
+    ToolTable,
+    check_conflicts,
+    check_size,
+    kept_definitions,
+)
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions, no_session

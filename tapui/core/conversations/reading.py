@@ -1,4 +1,5 @@
-"""What a tower reads on demand: lines of streams, turns, a session's tools, what a snapshot cut.
+"""What towers read on demand: lines of streams, turns, a session's tools, what a snapshot cut,
+another connection's messages. And what the records hold of a session from before this run.
 
 What memory has is answered at once; for the rest the shell reads the records.
 """
@@ -6,31 +7,49 @@ What memory has is answered at once; for the rest the shell reads the records.
 from collections.abc import Callable
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
-from tapui.core.effects import LinesAfter, LinesBefore, ReadRecords, RecordsAbout, RecordsRead
+from tapui.core.effects import (
+    ConnectionId,
+    EarlierTurns,
+    EndInspection,
+    Inspect,
+    InspectMore,
+    LinesAfter,
+    LinesBefore,
+    ReadRecords,
+    RecordsAbout,
+    RecordsRead,
+)
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters, described
-from tapui.core.model import Connection
+from tapui.core.model import Connection, OpenSession
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.tools import ToolTable
-from tapui.core.sessions.sessions import OpenSessions, resolved
+from tapui.core.sessions.sessions import OpenSessions, own_session, resolved
 from tapui.core.streams.streams import Streams, fitting
 from tapui.projection.state import State
+from tapui.projection.turns.restored import bounded, unknown_of
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
-from tapui.wire.codec import encode
+from tapui.wire.codec import decode_as, encode
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import CallFinished, CallStarted, Entry, StreamPosted
+from tapui.wire.events import CallFinished, CallStarted, Entry, StreamPosted, TurnsRestored
+from tapui.wire.host import SessionHistory
 from tapui.wire.message import Error, Line
 from tapui.wire.subjects import Call
 from tapui.wire.tower import (
     Detail,
     DetailRead,
+    InspectEnded,
+    InspectLines,
+    InspectRead,
+    InspectStart,
+    InspectStop,
     StreamLines,
     StreamRead,
     ToolsList,
@@ -39,6 +58,102 @@ from tapui.wire.tower import (
     TurnsRead,
 )
 from tapui.wire.turns import Turn
+
+
+class History:
+    """Puts earlier turns before those of this run. What records have goes before a host's."""
+
+    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
+        self._out, self._tickets = context.out, context.tickets
+        self._sessions = sessions
+
+    def read_back(self, session: OpenSession) -> None:
+        """A session has opened: ask for its turns of earlier runs."""
+        session.awaits_history = True
+        ticket = self._tickets.keep(partial(self._records_read, session), session)
+        self._out.effects.append(ReadRecords(ticket, session.id, EarlierTurns()))
+
+    def _records_read(self, session: OpenSession, read: RecordsRead) -> None:
+        """The shell has read them, or could not: then there are none."""
+        session.awaits_history = False
+        for entry in read.entries:
+            if isinstance(entry.event, TurnsRestored):
+                self._restore(session, entry.event.turns)
+        if session.told_history is not None:
+            told, session.told_history = session.told_history, None
+            self._restore(session, told)
+
+    def told(self, connection: Connection, message: SessionHistory) -> None:
+        """A host tells what happened before it came."""
+        session = own_session(self._sessions, connection, message.session_id)
+        turns = bounded(decode_as(Raw(message.turns), list[Turn], "turns"))
+        if session.awaits_history:
+            session.told_history = turns
+        else:
+            self._restore(session, turns)
+
+    def _restore(self, session: OpenSession, turns: list[Turn]) -> None:
+        known = self._out.state.turns.get(session.id)
+        new = unknown_of(known, turns) if known is not None else []
+        if new:
+            self._out.emit(TurnsRestored(session.id, new))
+
+
+class Inspecting:
+    """The inspections of all towers. One ends with the tower, or with what it looks at."""
+
+    def __init__(
+        self, context: CoreContext, *, sessions: OpenSessions, providers: Providers
+    ) -> None:
+        self._out = context.out
+        self._sessions = sessions
+        self._providers = providers
+        self._targets: dict[tuple[ConnectionId, str], ConnectionId] = {}
+        """What is looked at, by the tower and the id that it chose."""
+
+    def start(self, connection: Connection, message: InspectStart) -> None:
+        """Begin to inspect. Raises `WireError` to refuse."""
+        key = (connection.id, message.id)
+        if key in self._targets:
+            raise WireError(ErrorCode.INVALID_JSON, "id: this inspection goes on", id=message.id)
+        if sum(tower == connection.id for tower, _ in self._targets) >= limits.MAX_INSPECTIONS:
+            text = f"a tower has at most {limits.MAX_INSPECTIONS} inspections"
+            raise WireError(ErrorCode.RATE_LIMITED, text, id=message.id)
+        self._targets[key] = target = self._target(message)
+        self._out.effects.append(Inspect(connection.id, message.id, target))
+        self._out.send(connection.id, InspectLines(message.id, []))
+
+    def read(self, connection: Connection, message: InspectRead) -> None:
+        """Ask for more; of an inspection that has ended meanwhile there is none."""
+        if (connection.id, message.id) in self._targets:
+            self._out.effects.append(InspectMore(connection.id, message.id))
+
+    def stop(self, connection: Connection, message: InspectStop) -> None:
+        """End an inspection, if it has not ended."""
+        if self._targets.pop((connection.id, message.id), None) is not None:
+            self._out.effects.append(EndInspection(connection.id, message.id))
+
+    def gone(self, connection: Connection) -> None:
+        """A connection is gone: a tower, or one that was inspected."""
+        for (tower, id_), target in list(self._targets.items()):
+            if connection.id in (tower, target):
+                del self._targets[tower, id_]
+                self._out.effects.append(EndInspection(tower, id_))
+                if target == connection.id:
+                    self._out.send(tower, InspectEnded(id_))
+
+    def _target(self, message: InspectStart) -> ConnectionId:
+        if (message.provider_id is None) == (message.session_id is None):
+            text = "providerId, sessionId: one of them says what to inspect"
+            raise WireError(ErrorCode.INVALID_JSON, text, id=message.id)
+        if message.session_id is not None:
+            return self._sessions.required(message.session_id).host
+        provider = self._providers.connected.get(message.provider_id or "")
+        if provider is None:
+            text = f"provider {message.provider_id} is not connected"
+            raise WireError(ErrorCode.NOT_FOUND, text, id=message.id)
+        return provider.connection.id
+
 
 DETAIL_KINDS = {
     "call": ("call.started", "call.finished"),

@@ -13,9 +13,8 @@ from tapui.core.emitters.registry import Emitters
 from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
-from tapui.core.sessions.announcements import Announcements
-from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.sessions.starts import Starts
+from tapui.core.sessions.orders import Starts
+from tapui.core.sessions.sessions import Announcements, OpenSessions
 from tapui.core.streams.injects import Injects
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.guard import PersonGuard

@@ -6,19 +6,12 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tapui.core.approvals.approvals import WaitingApproval
-from tapui.core.deadlines import Deadline
+from tapui.core.deadlines import Deadline, SlidingWindow
 from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, MustAsk
 from tapui.core.model import HeldInject, OpenSession
-from tapui.core.window import SlidingWindow
 from tapui.secret import Secret
 from tapui.wire import limits
-from tapui.wire.emitters import (
-    EmitterCounts,
-    EmitterSource,
-    EmitterState,
-    FileProblem,
-    RunStatus,
-)
+from tapui.wire.emitters import EmitterCounts, EmitterSource, EmitterState, FileProblem, RunStatus
 from tapui.wire.provider import FilterRule
 
 Aim = Literal["go on", "pause", "stop", "restart"]

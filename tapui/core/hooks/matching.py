@@ -1,11 +1,12 @@
-"""Regexes and file name patterns; the engine is injected, for its time limit is a clock.
+"""What a provider wants of calls, prompts and streams, as data, and how its patterns are matched.
 
-Provider Interface v2 "Regex execution safety"; `tapui/wire/README.md`.
+The regex engine is injected, for its time limit is a clock.
 """
 
 import re
+from dataclasses import dataclass, field
 from fnmatch import translate
-from typing import Protocol
+from typing import Literal, Protocol
 
 import msgspec
 from msgspec import Raw
@@ -13,6 +14,8 @@ from msgspec import Raw
 from tapui.core.hooks.javascript import stringified
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.message import Level
+from tapui.wire.provider import HookRule, Transform
 
 _FILE_ARGUMENTS = ("path", "file_path", "filePath", "file")
 
@@ -111,4 +114,38 @@ class Subject:
         """Return whether a named file's whole path or base name fits."""
         return any(
             pattern.match(name) or pattern.match(name.rpartition("/")[2]) for name in self.files
+        )
+
+
+@dataclass(slots=True, eq=False)
+class ActiveRule:
+    """A rule with its patterns compiled."""
+
+    rule: HookRule
+    args: Pattern | None
+    file: re.Pattern[str] | None
+
+
+Outcome = Level | Literal["drop"]
+Filter = list[tuple[Pattern, Outcome]]
+"""Patterns, each with what becomes of a line that it matches; the first that matches decides."""
+
+
+@dataclass(slots=True)
+class HookSet:
+    """What one provider wants in one session: its rules, sections, contexts and filters."""
+
+    rules: list[ActiveRule] = field(default_factory=list)
+    transforms: dict[str, Transform] = field(default_factory=dict)
+    context: str | None = None
+    startup: str | None = None
+    filters: dict[str, Filter] = field(default_factory=dict)
+    """By the names of its streams, without `@provider`."""
+    is_startup_told: bool = False
+    """Whether the session has had the start-up context."""
+
+    def copy(self) -> "HookSet":
+        """Return the same for another session, where it may change on its own."""
+        return HookSet(
+            self.rules, dict(self.transforms), self.context, self.startup, dict(self.filters)
         )

@@ -6,8 +6,8 @@ from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.model import ConnectedProvider, OpenSession, Standing
-from tapui.core.providers.conflicts import Claimant, check_conflicts
 from tapui.core.providers.identity import ALL, Providers
+from tapui.core.providers.tools import Claimant, check_conflicts
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.wire.errors import CallError, WireError

@@ -38,7 +38,7 @@ from tapui.core.runs.schedules import (
 )
 from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.streams.streams import Streams
-from tapui.core.traces.traces import Traces
+from tapui.core.traces import Traces
 from tapui.wire import limits
 from tapui.wire.emitters import RunStatus
 from tapui.wire.errors import WireError

@@ -14,21 +14,18 @@ from tapui.core.emitters.emitter import AskedByAgent
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
-from tapui.core.mcp_servers.servers import McpServers
+from tapui.core.mcp_servers import McpServers
 from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.providers.binding import Binding
-from tapui.core.providers.conflicts import Claimant, check_conflicts
 from tapui.core.providers.identity import Providers
-from tapui.core.providers.tools import ToolTable
-from tapui.core.sessions.announcements import Announcements
+from tapui.core.providers.tools import Claimant, ToolTable, check_conflicts
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.orders import Orders
-from tapui.core.sessions.sessions import OpenSessions
-from tapui.core.sessions.subagents import all_ended
-from tapui.core.streams.budgets import Budgets
+from tapui.core.sessions.sessions import Announcements, OpenSessions, all_ended
 from tapui.core.streams.injects import Injects
+from tapui.core.streams.pushes import Budgets
 from tapui.core.streams.streams import Streams
-from tapui.core.traces.traces import Traces
+from tapui.core.traces import Traces
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.wire import limits
 from tapui.wire.errors import CallError, ErrorCode, WireError

@@ -4,14 +4,14 @@ from tapui.core.approvals.policies import Policies
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.hooks.gates import Gates
+from tapui.core.hooks.matching import HookSet
 from tapui.core.hooks.prompts import Prompts
-from tapui.core.hooks.wanted import HookSet
 from tapui.core.model import ConnectedProvider, OpenSession
 from tapui.core.providers.instances import instances_of
 from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions, no_session
-from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
+from tapui.core.streams.pushes import Budgets
 from tapui.core.streams.streams import Streams
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import HostSessionClosed

@@ -1,19 +1,26 @@
-"""The sessions that are open, their order, their aliases and their children.
+"""The sessions that are open, their order, aliases, children and subagents, and the list of them
+that clients get.
 
-Provider Interface v2 "Multi-session model"; `tapui/wire/README.md`.
+Provider Interface v2 "Multi-session model"; `tapui/wire/README.md`. A subagent has a child session
+of its own; what it asks for is asked of the parent.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
-from tapui.core.model import Connection, OpenSession
+from tapui.core.conversations.connections import Connections
+from tapui.core.deadlines import Deadline, Due
+from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.trust.grants import Grant
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import SessionUpdated
 from tapui.wire.message import ActiveSession
+from tapui.wire.provider import SessionsUpdated
+from tapui.wire.subjects import ContextUse, Subagent
 
 
 class UnknownSessionError(Exception):
@@ -193,3 +200,138 @@ def own_session(sessions: OpenSessions, host: Connection, session_id: str) -> Op
     if session is None or session.host != host.id:
         raise no_session(session_id)
     return session
+
+
+_ERROR = 300
+"""Characters that are kept of why a subagent failed."""
+
+
+class Subagents:
+    """Follows the subagents of all sessions."""
+
+    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
+        self._clock = context.clock
+        self._sessions = sessions
+
+    def started(
+        self,
+        session: OpenSession,
+        child_id: str,
+        agent: str,
+        tool_call_id: str | None,
+        display_name: str | None = None,
+    ) -> None:
+        """Remember a subagent's child session, and show the subagent as running."""
+        self._sessions.add_child(session, child_id, agent)
+        shown = [one for one in session.view.subagents if one.id != child_id]
+        if len(shown) >= limits.MAX_SUBAGENTS:
+            oldest = next((one for one in shown if one.state != "running"), shown[0])
+            shown.remove(oldest)
+        new = Subagent(
+            id=child_id,
+            agent=agent,
+            state="running",
+            started_at=self._clock.timestamp(),
+            tool_call_id=tool_call_id,
+            display_name=None if display_name is None else display_name[: limits.MAX_NAME],
+        )
+        self._sessions.update(session, subagents=[*shown, new])
+
+    def ended(
+        self,
+        session: OpenSession,
+        tool_call_id: str,
+        state: Literal["completed", "failed"],
+        error: str | None = None,
+    ) -> None:
+        """Show the subagent that a call launched as ended; its child session stays known.
+
+        One that was stopped before stays so.
+        """
+        shown = [
+            replace(one, state=state, error=None if error is None else error[:_ERROR])
+            if one.tool_call_id == tool_call_id and one.state == "running"
+            else one
+            for one in session.view.subagents
+        ]
+        self._sessions.update(session, subagents=shown)
+
+    def stopped(self, session: OpenSession, child_id: str) -> None:
+        """Show a subagent as failed: its turn was stopped."""
+        shown = [
+            replace(one, state="failed") if one.id == child_id and one.state == "running" else one
+            for one in session.view.subagents
+        ]
+        self._sessions.update(session, subagents=shown)
+
+    def context(self, session: OpenSession, child_id: str, use: ContextUse) -> None:
+        """Show how full a subagent's context is."""
+        shown = [
+            replace(one, context=use) if one.id == child_id else one
+            for one in session.view.subagents
+        ]
+        self._sessions.update(session, subagents=shown)
+
+    def turn_ended(self, session: OpenSession, state: Literal["completed", "failed"]) -> None:
+        """Show as ended what runs: the turn is over, and nothing runs on its own."""
+        self._sessions.update(session, subagents=all_ended(session.view.subagents, state))
+
+
+def all_ended(
+    subagents: Sequence[Subagent], state: Literal["completed", "failed"]
+) -> list[Subagent]:
+    """Return the same subagents, with `state` for those that were running."""
+    return [replace(one, state=state) if one.state == "running" else one for one in subagents]
+
+
+def may_call(session: OpenSession, agent: str | None, tool: str) -> bool:
+    """Return whether an agent may call a tool; None is the session itself.
+
+    `agent` is a name. An agent without an allowlist may call everything. One that the session
+    does not know may do so only while no agent of the session has an allowlist.
+    """
+    if agent is None:
+        return True
+    if agent in session.agents:
+        allowed = session.agents[agent]
+        return allowed is None or tool in allowed
+    if agent in session.children.values():
+        return True
+    return all(allowed is None for allowed in session.agents.values())
+
+
+class Announcements:
+    """Sends `sessions.updated`: at once when a session comes or goes, soon when one changed."""
+
+    def __init__(
+        self, context: CoreContext, *, connections: Connections, sessions: OpenSessions
+    ) -> None:
+        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
+        self._connections = connections
+        self._sessions = sessions
+        self.pending: Deadline | None = None
+        self._pending_since = 0.0
+
+    def soon(self) -> None:
+        """Send the sessions after a quiet period: something about one has changed."""
+        now = self._clock.now
+        if self.pending is None:
+            self._pending_since = now
+        else:
+            self._deadlines.cancel(self.pending)
+        when = min(now + limits.SESSIONS_QUIET, self._pending_since + limits.SESSIONS_QUIET_MAX)
+        self.pending = self._deadlines.add(when, Due.SESSIONS_CHANGED, None)
+
+    def send(self) -> None:
+        """Send every provider the sessions that its token covers."""
+        self._deadlines.cancel(self.pending)
+        self.pending = None
+        for connection in self._connections.of_standing(
+            Standing.AWAIT_HELLO, Standing.BOUND, Standing.UNBOUND, Standing.BUILTIN
+        ):
+            self.send_to(connection)
+
+    def send_to(self, connection: Connection) -> None:
+        """Send one connection its list: what it may bind has changed."""
+        sessions = self._sessions.visible(connection.grant_as(connection.may_bind_all))
+        self._out.send(connection.id, SessionsUpdated(sessions))

@@ -1,23 +1,53 @@
-"""Injects: what waits for a session that is busy, and the brake on loops.
+"""Injects: what waits for a session that is busy, the brake on loops, and emitters' lines as the
+one prompt that they are sent as.
 
 Provider Interface v2 "Push loop prevention"; `tapui/wire/README.md`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Due
-from tapui.core.model import Brake, ConnectedProvider, HeldInject, OpenSession, Prompter
-from tapui.core.streams.updates import joined
-from tapui.core.traces.traces import Traces
+from tapui.core.model import Brake, ConnectedProvider, HeldInject, HeldLine, OpenSession, Prompter
+from tapui.core.traces import Traces
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import InjectPaused, InjectResumed, ProviderUpdated
-from tapui.wire.host import SessionLog, SessionSend
-from tapui.wire.message import UPDATE_MARK
+from tapui.wire.host import Sender, SessionLog, SessionSend
+from tapui.wire.message import BUILTIN_PROVIDER, UPDATE_MARK
+
+_FIRST = f"{UPDATE_MARK} — background event stream update:"
+_LAST = "Only react if the update matters to the current task."
+
+
+def joined(sent: list[HeldInject]) -> tuple[Sender, str]:
+    """Return who sends what was taken to be sent at once, and its text.
+
+    It is one inject, or the lines of one or several emitters.
+    """
+    if sent[0].lines is None:
+        return sent[0].sender, sent[0].prompt
+    lines = sorted((line for one in sent for line in one.lines or ()), key=lambda line: line.number)
+    streams = {line.stream for line in lines}
+    stream = streams.pop() if len(streams) == 1 else None
+    return Sender(BUILTIN_PROVIDER, stream), update(lines, sum(one.left_out for one in sent))
+
+
+def update(lines: Iterable[HeldLine], left_out: int) -> str:
+    """Return the text; `left_out` is how many earlier lines there were."""
+    more = []
+    if left_out:
+        were = "1 earlier line is" if left_out == 1 else f"{left_out:,} earlier lines are"
+        more = [f"- {were} left out here; tap_stream_history has them"]
+    items = [
+        f"- stream={line.stream} emitter={line.emitter}/{line.source}: {line.text}"
+        for line in lines
+    ]
+    return "\n".join((_FIRST, *more, *items, _LAST))
+
 
 InjectFate = Literal["sent", "begun", "refused"]
 """It was sent; then the session took it, or its host could not hand it over."""

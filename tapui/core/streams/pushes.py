@@ -1,6 +1,7 @@
 """Pushes: the one path of a line into a session. It is filtered, kept, and surfaced or injected.
 
-Whoever posts (a provider over a socket or in this process, the built-in tools) takes this path.
+Providers (over a socket or in this process) and the built-in tools take it. How many pushes a
+second a provider may make in a session is in Provider Interface v2 "Push loop prevention".
 """
 
 from dataclasses import dataclass
@@ -8,17 +9,45 @@ from dataclasses import dataclass
 from msgspec import Raw
 
 from tapui.core.context import CoreContext
-from tapui.core.hooks.wanted import Outcome
+from tapui.core.deadlines import SlidingWindow
+from tapui.core.hooks.matching import Outcome
 from tapui.core.model import ConnectedProvider, HeldInject, OpenSession
 from tapui.core.providers.identity import Providers
 from tapui.core.sessions.sessions import no_session
-from tapui.core.streams.budgets import Budgets
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams, filtered, full_name
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import Sender, SessionLog
 from tapui.wire.message import Level, Line
+
+
+class Budgets:
+    """Counts pushes, by provider and session."""
+
+    def __init__(self, context: CoreContext) -> None:
+        self._clock = context.clock
+        self._pushes: dict[tuple[str, str], SlidingWindow] = {}
+
+    def may_push(self, provider: ConnectedProvider, session: OpenSession) -> bool:
+        """Count a push; return whether it is within the budget, if the provider has one."""
+        if not provider.grant.is_budgeted:
+            return True
+        key = (provider.id, session.id)
+        window = self._pushes.get(key)
+        if window is None:
+            window = self._pushes[key] = SlidingWindow(limits.PUSHES_PER_SECOND, 1.0)
+        return window.take(self._clock.now)
+
+    def replace_session(self, former: OpenSession, current: OpenSession) -> None:
+        """Let what was counted in `former` count in `current`."""
+        for provider_id in former.providers:
+            if (provider_id, former.id) in self._pushes:
+                self._pushes[provider_id, current.id] = self._pushes.pop((provider_id, former.id))
+
+    def forget_provider(self, session: OpenSession, provider: ConnectedProvider) -> None:
+        """Forget what a provider pushed in a session that it left."""
+        self._pushes.pop((provider.id, session.id), None)
 
 
 @dataclass(slots=True, frozen=True)

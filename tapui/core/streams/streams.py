@@ -9,8 +9,7 @@ from msgspec import Raw
 
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
-from tapui.core.hooks.matching import Matcher, compiled, matches
-from tapui.core.hooks.wanted import Filter, Outcome
+from tapui.core.hooks.matching import Filter, Matcher, Outcome, compiled, matches
 from tapui.wire import limits
 from tapui.wire.codec import compact
 from tapui.wire.errors import ErrorCode, WireError

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
+from tapui.core.deadlines import SlidingWindow
 from tapui.core.effects import ConnectionId, Identified, Identify, SeenProcess, Sight
 from tapui.core.model import Connection, Standing
 from tapui.core.trust.person import (
@@ -23,7 +24,6 @@ from tapui.core.trust.person import (
     short,
     terminal_key,
 )
-from tapui.core.window import SlidingWindow
 from tapui.settings import Answering
 from tapui.wire import limits
 from tapui.wire.builtin import changes_session

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
-from tapui.core.deadlines import Deadline, Due
+from tapui.core.deadlines import Deadline, Due, SlidingWindow
 from tapui.core.effects import Authenticated
 from tapui.core.model import Connection, Standing
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.trust.grants import Grant, Trustees
-from tapui.core.window import SlidingWindow
 from tapui.secret import Secret
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError

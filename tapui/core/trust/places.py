@@ -9,9 +9,9 @@ from collections import Counter
 
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
+from tapui.core.deadlines import SlidingWindow
 from tapui.core.model import Connection, Standing, Way
 from tapui.core.trust.grants import Grant
-from tapui.core.window import SlidingWindow
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode
 from tapui.wire.events import ErrorSent

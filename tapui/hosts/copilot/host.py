@@ -43,7 +43,6 @@ from tapui.wire.host import (
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message, ToolOutcome, ToolProgress
 from tapui.wire.provider import Sessions
-from tapui.wire.starting import SessionStart
 from tapui.wire.steering import (
     ModelsList,
     ModelsRead,
@@ -51,6 +50,7 @@ from tapui.wire.steering import (
     SessionCompact,
     SessionEnd,
     SessionSet,
+    SessionStart,
     SessionStop,
     SessionTell,
 )

@@ -22,7 +22,7 @@ from tapui.wire import limits
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached
 from tapui.wire.message import Message
 from tapui.wire.provider import Sessions
-from tapui.wire.starting import HostWanted
+from tapui.wire.steering import HostWanted
 
 SCAN_INTERVAL = 1.0
 """Seconds between two looks for CLIs."""

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.core.providers.definitions import too_many
+from tapui.core.providers.tools import too_many
 from tapui.mcp_servers.messages import MappedTool
 from tapui.schemas.references import remote_reference
 from tapui.wire import codec, limits

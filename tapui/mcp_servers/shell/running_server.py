@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from tapui.core.mcp_servers.given import McpSession
+from tapui.core.effects import McpSession
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.consents import MayRun, ServerProposal
 from tapui.mcp_servers.consent.pins import ToolPins

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tapui.core.mcp_servers.given import McpSession
+from tapui.core.effects import McpSession
 from tapui.emitters.config.entries import ConfigProblem
 from tapui.emitters.config.finding import Signature, signature
 from tapui.home.paths import Home

@@ -8,7 +8,6 @@ from typing import Literal
 from tapui.projection.feed import FeedItem, Link
 from tapui.projection.orders import consequences
 from tapui.wire.message import Error, Message, Mode
-from tapui.wire.starting import SessionStart, SessionStarted
 from tapui.wire.steering import (
     ModelsList,
     ModelsRead,
@@ -17,6 +16,8 @@ from tapui.wire.steering import (
     SessionEnd,
     SessionOrdered,
     SessionSet,
+    SessionStart,
+    SessionStarted,
     SessionStop,
     SessionTell,
     Way,

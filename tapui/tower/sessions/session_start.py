@@ -10,7 +10,7 @@ from tapui.tower.app.services import SessionOnDisk, StoreFault
 from tapui.tower.sessions.sent_orders import SessionsStarted, StartDraft
 from tapui.tower.textual.live_screen import ConfirmScreen
 from tapui.wire import events as ev
-from tapui.wire.starting import SessionStarted
+from tapui.wire.steering import SessionStarted
 from tapui.wire.subjects import Session
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from tapui.core.approvals.part_questions import PartQuestion
-from tapui.core.effects import AnswerPart
-from tapui.core.mcp_servers.given import McpSession
+from tapui.core.effects import AnswerPart, McpSession
 from tapui.mcp_servers.consent.consents import ServerConsents
 from tapui.mcp_servers.shell.context import ServerContext
 from tapui.mcp_servers.shell.servers import Servers

@@ -28,8 +28,7 @@ from tapui.hosts.copilot.own.own_session import (
 from tapui.hosts.copilot.own.server import end_server, found_program, start_server
 from tapui.hosts.copilot.own.trusted import is_trusted
 from tapui.hosts.copilot.session.attached_session import AttachedSession
-from tapui.wire.starting import SessionStart, SessionStarted
-from tapui.wire.steering import OrderResult, SessionEnd
+from tapui.wire.steering import OrderResult, SessionEnd, SessionStart, SessionStarted
 
 if TYPE_CHECKING:
     from copilot import CopilotClient

@@ -12,7 +12,7 @@ from tapui.hosts.copilot.errors import AttachError
 from tapui.hosts.copilot.own.own_model import model_of, provider_of
 from tapui.hosts.copilot.session.joining import left_open
 from tapui.wire.message import Mode
-from tapui.wire.starting import SessionStart, StartProblem
+from tapui.wire.steering import SessionStart, StartProblem
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession

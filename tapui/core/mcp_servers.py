@@ -1,8 +1,8 @@
-"""MCP servers: the shell runs them; it is told of the sessions, and tells what becomes of each."""
+"""MCP servers: the shell runs them, for the sessions that it gets, and reports what becomes of
+each."""
 
 from tapui.core.context import CoreContext
-from tapui.core.effects import McpSessionsChanged
-from tapui.core.mcp_servers.given import McpSession
+from tapui.core.effects import McpSession, McpSessionsChanged
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.trust.grants import Grant, Trustees

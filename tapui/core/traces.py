@@ -1,22 +1,54 @@
 """Traces: one span for each turn, gate, wait for a place, call at a provider, and prompt.
 
-A call has the trace of the `traceparent` that came with it, else that of its session's turn. A turn
-takes the first trace that comes from outside; until there is one, or a call without one, its spans
-wait. Spans name tools, providers and ids; they hold no argument, result, prompt or error text.
+A call has the trace of the `traceparent` that came with it (W3C Trace Context, version 00, strictly
+read), else that of its session's turn. A turn takes the first trace that comes from outside; until
+there is one, or a call without one, its spans wait. Spans name tools, providers and ids; they hold
+no argument, result, prompt or error text.
 """
+
+import re
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
 from tapui.core.emitters.emitter import LiveEmitter, LiveRun
 from tapui.core.model import HeldInject, Inquiry, OpenSession, PendingCall, TurnTrace
-from tapui.core.traces.traceparent import TraceParent, parse, written
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
 from tapui.wire.emitters import RunStatus
 from tapui.wire.errors import CallError
 from tapui.wire.events import SpanEnded
 from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
+
+_FORM = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})", re.ASCII)
+_NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
+_SAMPLED = 1
+
+
+class TraceParent(NamedTuple):
+    """A span of another program: ids in lower-case hexadecimal, and whether it is recorded."""
+
+    trace_id: str
+    span_id: str
+    is_sampled: bool
+
+
+def parse(text: str) -> TraceParent | None:
+    """Return what a `traceparent` says; None for anything else than one of version 00."""
+    found = _FORM.fullmatch(text)
+    if found is None:
+        return None
+    trace_id, span_id, flags = found.groups()
+    if trace_id == _NO_TRACE or span_id == _NO_SPAN:
+        return None
+    return TraceParent(trace_id, span_id, bool(int(flags, 16) & _SAMPLED))
+
+
+def written(trace_id: str, span_id: str) -> str:
+    """Return the `traceparent` of a span that is recorded."""
+    return f"00-{trace_id}-{span_id}-01"
+
 
 _CODES = frozenset(str(code) for code in CallError)
 _OTHER_CODE = "OTHER"

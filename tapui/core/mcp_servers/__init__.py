@@ -1,1 +1,0 @@
-"""The core's share of MCP servers: who may have them, their tokens, and what is known of them."""

@@ -1,1 +1,0 @@
-"""Traces: where the time of turns and calls goes, as spans with W3C ids."""
