@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def command(words: str = "") -> str:
-    """Return a command line that works as it is printed, such as `tapui status --watch`.
+    """Return a command line that can be typed as printed, such as `tapui status --watch`.
 
     `words` are put behind the program as they are.
     """

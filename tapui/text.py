@@ -56,7 +56,7 @@ def safe_text(text: str, *, limit: int | None = None, newlines: bool = False) ->
     Control, format, surrogate, private and unassigned characters, the line and paragraph
     separators and letters without ink become `\\xNN`, `\\uNNNN` or `\\UNNNNNNNN`; at most two
     combining marks follow a character, further ones are escaped. The selector of an emoji's look
-    stays behind an emoji. With `newlines`, a line feed is kept as it is. With `limit`, the result
+    stays behind an emoji. With `newlines`, a line feed is kept. With `limit`, the result
     is at most that many characters long and ends in `…` where it was cut.
     """
     if limit is not None and len(text) > limit:

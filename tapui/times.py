@@ -6,7 +6,7 @@ from functools import lru_cache
 
 
 def after(ts: str, seconds: float) -> str:
-    """Return the RFC 3339 time so many seconds after another; a malformed one as it is."""
+    """Return the RFC 3339 time so many seconds after another; a malformed one unchanged."""
     then = epoch(ts)
     if then is None:
         return ts

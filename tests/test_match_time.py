@@ -8,7 +8,7 @@ import pytest
 import regex
 
 from tapui import match_time
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 from tapui.tower.table.filter import Undecided, parse
 
 INNOCENT = r"(?:a|ab|abc)+d"

@@ -66,7 +66,7 @@ def load(
 def _pattern_fault(pattern: str) -> str | None:
     """Say why a pattern cannot be used to mask texts."""
     from tapui.core.hooks.matching import PatternError
-    from tapui.runtime.matcher import RegexMatcher
+    from tapui.runtime.system import RegexMatcher
 
     if len(pattern) > MAX_PATTERN:
         return f"a pattern may have {MAX_PATTERN:,} characters"

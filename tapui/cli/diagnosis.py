@@ -17,16 +17,15 @@ from msgspec import Struct
 
 from tapui import __version__, update
 from tapui.cli import output
-from tapui.client.errors import GatewayError
-from tapui.client.gateways import difference, found_in, restart_line
+from tapui.client.gateways import GatewayError, difference, found_in, restart_line
 from tapui.client.glance import glance
 from tapui.emitters.config.reading import read as read_configuration
 from tapui.emitters.shell.plans import file_problem
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.home.accounts import other_people
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, gateways
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery
 from tapui.hosts.copilot.finding.stored import folder_of
 from tapui.hosts.copilot.finding.unattached import START_TIME, unattached

@@ -43,9 +43,9 @@ def open_index() -> Iterator["Search"]:
 
     Raises `Failure` where there is no index and none can be made, and for one that cannot be read.
     """
-    from tapui.index.current import bring_up_to_date
     from tapui.index.search import Search
     from tapui.index.store import IndexUnusable
+    from tapui.index.update import bring_up_to_date
 
     state, bar = home().state, _ProgressBar()
     try:

@@ -9,8 +9,7 @@ from typing import Any
 
 import msgspec
 
-from tapui.client.errors import Refused, silent
-from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway
+from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway, Refused, silent
 from tapui.client.socket import OPEN_SECONDS, GatewaySocket
 from tapui.wire.events import AnyEvent, Entry
 from tapui.wire.limits import PROTOCOL_VERSION

@@ -16,8 +16,16 @@ from websockets.frames import Frame, Opcode
 from websockets.http11 import Response
 from websockets.uri import parse_uri
 
-from tapui.client.errors import GatewayLost, Refused, gone, no_place, not_ours, silent
-from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway
+from tapui.client.gateways import (
+    MAX_SNAPSHOT_BYTES,
+    FoundGateway,
+    GatewayLost,
+    Refused,
+    gone,
+    no_place,
+    not_ours,
+    silent,
+)
 from tapui.home import local_socket
 from tapui.wire import codec
 from tapui.wire.errors import ErrorCode

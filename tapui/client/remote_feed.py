@@ -7,8 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayError, GatewayLost
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost
 from tapui.projection.feed import FeedItem, Link
 from tapui.wire.events import Entry
 from tapui.wire.message import Message

@@ -7,22 +7,9 @@ from typing import Any, Self, TypeVar, get_args
 
 import msgspec
 from websockets.asyncio.client import ClientConnection, connect, unix_connect
-from websockets.exceptions import (
-    ConnectionClosed,
-    InvalidHandshake,
-    InvalidMessage,
-    InvalidStatus,
-)
+from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidMessage, InvalidStatus
 
-from tapui.client.errors import (
-    GatewayLost,
-    NoGateway,
-    Refused,
-    gone,
-    no_place,
-    not_ours,
-    silent,
-)
+from tapui.client.gateways import GatewayLost, NoGateway, Refused, gone, no_place, not_ours, silent
 from tapui.home import local_socket
 from tapui.wire import codec
 from tapui.wire.errors import ErrorCode, WireError

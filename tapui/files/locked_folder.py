@@ -38,7 +38,7 @@ def make_path(path: Path) -> list[int]:
     changed: list[int] = []
     try:
         for folder in reversed(missing):
-            with contextlib.suppress(FileExistsError):  # somebody was faster
+            with contextlib.suppress(FileExistsError):  # another process was faster
                 folder.mkdir(FOLDER_MODE)
             changed.append(os.open(folder.parent, _FOLDER_FLAGS))
     except OSError:
@@ -68,7 +68,7 @@ def folder_name(identity: str) -> str:
 class LockedFolder:
     """A folder that only this process writes to, once `open()` has locked it.
 
-    `base` is trusted to be what it says (links in it are followed); the `parts` below it are made
+    `base` is trusted (links in it are followed); the `parts` below it are made
     with mode 0700 where they are missing, and none of them may be a link. With `makes_base` the
     base is made too. `fd` is the open folder, -1 while it is closed.
     """
@@ -140,7 +140,7 @@ class LockedFolder:
         try:
             return os.open(name, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
         except NotADirectoryError:
-            # Linux says so for a link, too; the person should learn which of them it is.
+            # Linux has this error for a link, too; the message should tell the two apart.
             info = os.stat(name, dir_fd=parent, follow_symlinks=False)
             if stat.S_ISLNK(info.st_mode):
                 raise OSError(errno.ELOOP, f"{name} is a link") from None

@@ -1,4 +1,4 @@
-"""The other people who have accounts on this machine."""
+"""The other people with accounts on this machine; the consent to Copilot's port beside them."""
 
 import contextlib
 import os
@@ -6,14 +6,23 @@ import pwd
 import stat
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+from msgspec import Struct
+
+from tapui.files import private_file
+from tapui.files.foreign_file import text_of
+from tapui.files.private_file import private_folder
+
 _HOMES, _FIRST_PERSON = ("/Users", 501) if sys.platform == "darwin" else ("/home", 1000)
-"""Below that number are the accounts of services, where nobody has changed it."""
+"""Below that number are the accounts of services, unless the system was set otherwise."""
 _NOBODY = frozenset({65_534, 2**32 - 2})
 _CONTAINER = ("/.dockerenv", "/run/.containerenv")
 """Files that Docker and Podman put into each container."""
 _NO_SHELLS = frozenset({"", "nologin", "false", "true", "sync", "git-shell"})
+FILE = "copilot-port.json"
 
 
 def other_people(
@@ -82,3 +91,30 @@ def _owners(homes: Path) -> Iterator[tuple[int, str]]:
         is_folder = stat.S_ISDIR(info.st_mode)
         if is_folder and _is_person(info.st_uid) and _is_lived_in(folder):
             yield info.st_uid, folder.name
+
+
+class _Kept(Struct):
+    people: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class PortConsent:
+    """That the person opens the port although `people` could reach it."""
+
+    state: Path
+
+    def covers(self, people: Iterable[str]) -> bool:
+        """Return whether the person has agreed, with at least these people in mind."""
+        try:
+            kept = msgspec.json.decode(text_of(self.state / FILE), type=_Kept)
+        except (OSError, UnicodeDecodeError, msgspec.MsgspecError):
+            return False  # never asked, or nothing that can be read: asked again
+        return set(people) <= set(kept.people)
+
+    def keep(self, people: Iterable[str]) -> None:
+        """Remember it; raises `OSError`."""
+        folder = os.open(private_folder(self.state), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            private_file.write(folder, FILE, msgspec.json.encode(_Kept(list(people))))
+        finally:
+            os.close(folder)

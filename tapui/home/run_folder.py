@@ -1,8 +1,8 @@
-"""Which gateways run: `run/<port>/gateway.json`, and the lock that says that it is true.
+"""Which gateways run: `run/<port>/gateway.json`, and the lock that shows that it is true.
 
 A gateway holds the lock of its `run/<port>/` for as long as it lives; the system lets go of it
-when the process ends, however it ends. So a folder whose lock is free is stale, whatever process
-has that pid by now.
+when the process ends, however it ends. So a folder whose lock is free is stale, even when another
+process has that pid by now.
 """
 
 import contextlib
@@ -207,7 +207,7 @@ def _remove(folder: LockedFolder) -> None:
     try:
         with contextlib.suppress(FileNotFoundError):  # it is to go
             os.unlink(LOCK_FILE, dir_fd=folder.fd)
-        with contextlib.suppress(OSError):  # somebody else's file is in it: it may stay
+        with contextlib.suppress(OSError):  # a file of another program is in it: it may stay
             folder.path.rmdir()
     finally:
         folder.close()
@@ -224,7 +224,7 @@ def remove_stale(home: Home) -> list[int]:
             folder.open()
             RunFolder(home, port, folder).release()
         except OSError:
-            continue  # somebody claimed it, or it is not ours to remove
+            continue  # another process claimed it, or it is not ours to remove
         removed.append(port)
     return removed
 

@@ -1,25 +1,35 @@
-"""The tokens of a running gateway: making them, and the file where providers find theirs.
+"""Tokens on the disk: those of a running gateway, and the one for tools alone.
 
 `<COPILOT_HOME>/extensions/tap/.provider-token` is one file for all gateways of a person, so a
-gateway owns it only while it holds the lock of that folder; the system lets go of the lock when
-the process ends. Clients of other gateways are told where theirs is by `gateway.json`.
+gateway owns it only while it holds the lock of that folder; the system lets go of the lock when the
+process ends. Clients of other gateways find theirs by `gateway.json`. The token for tools alone is
+a private file of the state folder: every gateway of that folder takes it for as long as the file is
+there.
 """
 
+import contextlib
 import os
+import re
 import secrets
 import socket
+import stat
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from tapui import DEFAULT_PORT
 from tapui.files import private_file
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
+from tapui.files.private_file import private_folder
 from tapui.home.paths import Home
 from tapui.secret import Secret
 
 PROVIDER_TOKEN_NAME = ".provider-token"  # noqa: S105 - a file's name
 _FOLDER = ("extensions", "tap")
 _PROBE_TIMEOUT = 0.2
+FILE = "tools-token"
+_TOKEN = re.compile(r"ttk-[A-Za-z0-9_-]{43}\Z")
+_MAX_BYTES = 1024
 
 
 def fresh_token(prefix: Literal["ptk-", "itk-", "ext-", "ttk-"]) -> Secret:
@@ -106,3 +116,53 @@ def _answers(port: int) -> bool:
             return True
     except OSError:
         return False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolsTokenFile:
+    """The file in one state folder."""
+
+    state: Path
+
+    @property
+    def path(self) -> Path:
+        return self.state / FILE
+
+    def read(self) -> Secret | None:
+        """Return the token; None where there is no file.
+
+        Raises `OSError` where the file is not private to this user, or holds no token.
+        """
+        try:
+            fd = os.open(self.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        with open(fd, "rb") as file:  # noqa: PTH123 - of a descriptor
+            info = os.fstat(fd)
+            is_own = stat.S_ISREG(info.st_mode) and info.st_uid == os.geteuid()
+            if not is_own or info.st_mode & 0o077:
+                raise OSError(0, "others can read or write it, so it is no token", str(self.path))
+            text = file.read(_MAX_BYTES).decode("ascii", "replace").strip()
+        if not _TOKEN.fullmatch(text):
+            raise OSError(0, "it holds no token", str(self.path))
+        return Secret(text)
+
+    def make(self) -> bool:
+        """Make a token unless there is a good one; return whether it was made. Raises `OSError`."""
+        with contextlib.suppress(OSError):  # what is there is no token: it is replaced
+            if self.read() is not None:
+                return False
+        folder = os.open(private_folder(self.state), os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            private_file.write(folder, FILE, fresh_token("ttk-").reveal().encode())
+        finally:
+            os.close(folder)
+        return True
+
+    def remove(self) -> bool:
+        """Revoke it; return whether there was a file. Raises `OSError`."""
+        try:
+            self.path.unlink()
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        return True

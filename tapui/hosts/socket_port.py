@@ -5,7 +5,7 @@ import contextlib
 import logging
 from collections import deque
 
-from tapui.client.errors import GatewayLost
+from tapui.client.gateways import GatewayLost
 from tapui.client.socket import GatewaySocket
 from tapui.hosts.port import Closed, Receive
 from tapui.wire import limits

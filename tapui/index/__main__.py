@@ -13,17 +13,10 @@ import sys
 import time
 from pathlib import Path
 
-from tapui.index.store import (
-    IndexHeld,
-    check_reports,
-    discard,
-    index_path,
-    is_damage,
-    writing,
-)
-from tapui.index.updating import Updater
-from tapui.index.watching import Watch
-from tapui.records.keeping import expire
+from tapui.index.sources import Watch
+from tapui.index.store import IndexHeld, check_reports, discard, index_path, is_damage, writing
+from tapui.index.update import Updater
+from tapui.records.retention import expire
 from tapui.text import safe_text
 
 LOOK_SECONDS = 0.5

@@ -45,7 +45,8 @@ def first_id(ts: str) -> int | None:
 def id_at(seconds: float) -> int:
     """Return the lowest number of rows of this time, in seconds since the epoch.
 
-    Rows are numbered by time: the newest come first without sorting, whatever was indexed when.
+    Rows are numbered by time, not by when they were indexed: the newest come first without
+    sorting.
     """
     return round(min(max(seconds, 0.0), _LATEST) * 1_000_000) << _BITS
 
@@ -62,7 +63,7 @@ def scope_of(session: int | None) -> str:
 
 
 def packed(text: str) -> str | bytes:
-    """Return a text as it is stored."""
+    """Return a text in its stored form: compressed where it is long."""
     return text if len(text) < _PLAIN else zlib.compress(text.encode(), 1)
 
 

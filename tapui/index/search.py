@@ -6,16 +6,17 @@ One `Search` belongs to one reader; `interrupt()` alone may be called from anoth
 import contextlib
 import logging
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from tapui.index.asked import Asked, excerpt
 from tapui.index.rows import hunks_of, id_at, scope_of, time_of, unpacked
 from tapui.index.sources import lines_between, opened, record_files
 from tapui.index.store import (
@@ -27,6 +28,8 @@ from tapui.index.store import (
     words_table,
 )
 from tapui.records.reader import Record, parse
+from tapui.wire import events as ev
+from tapui.wire.subjects import Approval
 
 LIMIT = 50
 
@@ -38,6 +41,98 @@ _ROW = (
     " r.is_cut, r.offset, r.file FROM rows r JOIN runs u ON u.id = r.run"
     " LEFT JOIN sessions s ON s.id = r.session"
 )
+
+
+MAX_WORDS = 32
+MAX_TEXT = 1_000
+"""A longer text is cut."""
+_CHANGED = "changed:"
+_PARTS = re.compile(r'changed:"(?P<quoted>[^"]*)"?|"(?P<phrase>[^"]*)"?|(?P<word>\S+)')
+_TOKEN = re.compile(r"[^\W_]+")
+_ROOM = 160
+_BEFORE = 40
+_BREAKS = str.maketrans({"\n": "⏎", "\r": " ", "\t": " "})
+_ASKED = (
+    "SELECT r.file, r.offset, u.name, r.seq FROM rows r JOIN runs u ON u.id = r.run"
+    " WHERE r.kind = 'approval' AND r.session IN"
+    " (SELECT id FROM sessions WHERE cwd = :folder OR substr(cwd, 1, :length) = :below)"
+    " ORDER BY r.id DESC LIMIT :most"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """Words that stand one after the other; with `is_prefix` the last one is a beginning."""
+
+    words: tuple[str, ...]
+    is_prefix: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All `terms` must be there; `changed`: in what changed that file."""
+
+    terms: tuple[Term, ...] = ()
+    changed: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.terms and self.changed is None
+
+    def is_in(self, text: str) -> bool:
+        return all(_pattern((term,)).search(text) for term in self.terms)
+
+    def match(self, scope: str | None) -> str:
+        """Return the expression that finds it, in rows of `scope` only."""
+        words = " AND ".join(_phrase(term) for term in self.terms)
+        found = f"{{text}} : ({words})"
+        return found if scope is None else f'{found} AND {{scope}} : "{scope}"'
+
+
+def asked_for(text: str, *, is_typing: bool = False) -> Asked:
+    """Return what a text asks for. `is_typing`: its last word may not be all of it yet."""
+    terms: list[Term] = []
+    changed = None
+    text = text[:MAX_TEXT]
+    for part in _PARTS.finditer(text):
+        word, phrase, quoted = part["word"], part["phrase"], part["quoted"]
+        if quoted is not None or (word or "").startswith(_CHANGED):
+            changed = quoted if quoted is not None else word.removeprefix(_CHANGED)
+            continue
+        tokens = tuple(_TOKEN.findall(word if word is not None else phrase))[:MAX_WORDS]
+        if not tokens:
+            continue
+        is_last = is_typing and part.end() == len(text) and word is not None
+        is_prefix = word is not None and (word.endswith("*") or (is_last and len(tokens[-1]) > 1))
+        terms.append(Term(tokens, is_prefix))
+    return Asked(tuple(terms[:MAX_WORDS]), changed or None)
+
+
+def _phrase(term: Term) -> str:
+    # Tokens are letters and digits only: nothing in them is syntax.
+    return f'"{" ".join(term.words)}"' + (" *" if term.is_prefix else "")
+
+
+def excerpt(text: str, asked: Asked) -> tuple[str, list[tuple[int, int]]]:
+    """Return the part of a text around what was found, on one line, and where that stands in it."""
+    pattern = _pattern(asked.terms) if asked.terms else None
+    first = pattern.search(text) if pattern else None
+    start = max(first.start() - _BEFORE, 0) if first else 0
+    part = text[start : start + _ROOM].translate(_BREAKS)
+    before = "…" if start else ""
+    after = "…" if start + _ROOM < len(text) else ""
+    shown = f"{before}{part}{after}"
+    marks = [found.span() for found in pattern.finditer(shown)] if pattern else []
+    return shown, marks
+
+
+def _pattern(terms: tuple[Term, ...]) -> re.Pattern[str]:
+    between = r"[\W_]+"
+    alternatives = (
+        between.join(map(re.escape, term.words)) + ("" if term.is_prefix else r"(?![^\W_])")
+        for term in terms
+    )
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(alternatives)})", re.IGNORECASE)
 
 
 class Hit(Struct, rename="camel", frozen=True):
@@ -147,9 +242,9 @@ class Search:
     ) -> Iterator[list[Hit]]:
         """Yield hits, at most `limit` at a time, the newest of each part of the index first.
 
-        The parts come one by one, so that the first hits are there soon: whoever wants the newest
-        of all, merges by `id`. `since` is in seconds since the epoch. A part that can hold none
-        of the `limit` newest is left out.
+        The parts come one by one, so that the first hits are there soon: a caller that wants the
+        newest of all merges by `id`. `since` is in seconds since the epoch. A part that can hold
+        none of the `limit` newest is left out.
         """
         self._files.clear()
         try:
@@ -290,3 +385,21 @@ def _hunks(stored: bytes) -> str:
 def _literal(text: str) -> str:
     """Return a text in which nothing is a wildcard of LIKE."""
     return text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+
+
+def permissions_asked(search: Search, folder: str, most: int) -> Iterator[Approval]:
+    """Yield the permissions that sessions in a folder, or below it, asked for, the newest first.
+
+    At most `most` records of requests and answers are looked at. Raises `IndexUnusable`.
+    """
+    below = f"{folder.rstrip('/')}/"
+    given = {"folder": folder, "below": below, "length": len(below), "most": most}
+    try:
+        for file, offset, run, seq in search.opened().execute(_ASKED, given).fetchall():
+            path = search.path_of(file)
+            record = record_at(path, offset, run, seq) if path is not None else None
+            event = record.event if record is not None else None
+            if isinstance(event, ev.ApprovalRequested) and event.approval.kind == "permission":
+                yield event.approval
+    except sqlite3.Error as error:
+        raise search.unusable(error) from None

@@ -1,22 +1,31 @@
-"""Record files as the index reads them: which there are, and their new lines with their places."""
+"""Record files as the index reads them: which there are, which are in use, and their new lines."""
 
 import contextlib
 import errno
+import heapq
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tapui.records import register
-from tapui.records.reader import ALL_COLLECTIONS
-from tapui.records.rotation import files_of
+from tapui.records.reader import ALL_COLLECTIONS, Record, parse
+from tapui.records.record_file import files_of
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _BLOCK = 1024 * 1024
 _HEAD = 64
 MAX_LINE = 64 * 1024 * 1024
 """A longer line is damage: no record is."""
+_MAX_SEQ = 2**62
+"""No run comes so far; SQLite takes no larger numbers."""
+_ACTIVE_SECONDS = 10.0
+"""A folder is looked at often for so long after something was written to it."""
+_RECENT_SECONDS = 3600.0
+_NEWEST = 32
+"""Folders that were registered last: what a gateway begins to write to is registered first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +109,124 @@ def lines_between(fd: int, start: int, end: int) -> Iterator[tuple[int, int, byt
         length += len(last)
         if length <= MAX_LINE or not pieces:
             pieces.append(last)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A record and where it stands; `record` is None for a line that is none."""
+
+    source: Source
+    begin: int
+    end: int
+    record: Record | None
+
+
+class ReadingOrder:
+    """The order of records: by run, as the runs began, then by number."""
+
+    def __init__(self) -> None:
+        self._began: dict[str, str] = {}
+
+    def key(self, record: Record) -> tuple[str, str, int]:
+        return self._began.setdefault(record.run, record.ts), record.run, record.seq
+
+
+def in_order(offsets: Mapping[Source, int]) -> Iterator[Placed]:
+    """Yield what the files hold from their offsets to the sizes that they were found with.
+
+    The files of a collection come oldest first. What a turn of the gateway has written to some of
+    the files only is left for the next time, so that nothing comes before what happened before it.
+    Raises `OSError`, also where a file was rotated since it was found.
+    """
+    order = ReadingOrder()
+    collections: dict[str, list[Source]] = {}
+    for one in offsets:
+        collections.setdefault(one.path.name.partition(".")[0], []).append(one)
+    live = [files[-1] for files in collections.values()]
+    beyond = [order.key(record) for one in live if (record := _first_after(one)) is not None]
+    stop = min(beyond, default=None)
+    streams = [_keyed(files, offsets, order) for files in collections.values()]
+    with contextlib.ExitStack() as stack:
+        for stream in streams:
+            stack.callback(stream.close)
+        for key, _, placed in heapq.merge(*streams, key=lambda item: item[:2]):
+            if stop is not None and key > stop:
+                return
+            yield placed
+
+
+_Key = tuple[str, str, int]
+
+
+def _keyed(
+    files: Sequence[Source], offsets: Mapping[Source, int], order: ReadingOrder
+) -> Generator[tuple[_Key, int, Placed], None, None]:
+    """Yield a collection's lines with what to sort them by; a damaged one goes with the one before.
+
+    One file is open at a time.
+    """
+    key: _Key = ("", "", 0)
+    count = 0
+    for source in files:
+        if offsets[source] >= source.size:
+            continue
+        with opened_source(source) as fd:
+            for begin, end, line in lines_between(fd, offsets[source], source.size):
+                record = parse(line) if line else None
+                if record is not None and not 0 <= record.seq <= _MAX_SEQ:
+                    record = None
+                if record is not None:
+                    key = order.key(record)
+                count += 1
+                yield key, count, Placed(source, begin, end, record)
+
+
+def _first_after(source: Source) -> Record | None:
+    """Return the first record that was written since the file was found with its size."""
+    with opened_source(source) as fd:
+        for _, _, line in lines_between(fd, source.size, source.size + 1024 * 1024):
+            if (record := parse(line)) is not None:
+                return record
+    return None
+
+
+class Watch:
+    """The folders of records of a home. `survey()` looks at all of them, `active()` at few."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self._signature: tuple[int, ...] = ()
+        self._folders: list[Path] = []
+        self._recent: list[Path] = []
+
+    def survey(self) -> list[Path]:
+        self._signature = self._signed()
+        self._folders = record_folders(self._state_dir)
+        newest = time.time() - _RECENT_SECONDS
+        self._recent = [path for path in self._folders if _touched(path) > newest]
+        return self._folders
+
+    def active(self) -> list[Path]:
+        if self._signed() != self._signature:
+            self._signature = self._signed()
+            self._folders = record_folders(self._state_dir)
+        gateway = register.gateway_folders(self._state_dir)
+        looked_at = dict.fromkeys((*gateway, *self._recent, *self._folders[-_NEWEST:]))
+        newest = time.time() - _ACTIVE_SECONDS
+        return [path for path in looked_at if _touched(path) > newest]
+
+    def _signed(self) -> tuple[int, ...]:
+        try:
+            info = (self._state_dir / register.REGISTER_FILE).stat()
+        except OSError:  # nothing was recorded yet
+            return ()
+        return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _touched(folder: Path) -> float:
+    """Return when a folder's files were written last, 0 if it is gone."""
+    last = 0.0
+    for collection in ALL_COLLECTIONS:
+        with contextlib.suppress(OSError):  # most folders lack most files
+            last = max(last, (folder / f"{collection}.jsonl").lstat().st_mtime)
+    return last

@@ -75,12 +75,24 @@ CREATE INDEX checkpoints_by_folder ON checkpoints (folder, bytes);
 CREATE TABLE progress (done INTEGER NOT NULL, total INTEGER NOT NULL, damaged INTEGER NOT NULL);
 INSERT INTO progress VALUES (0, 0, 0);
 """
+_PASSING = frozenset(
+    {
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_READONLY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_INTERRUPT,
+    }
+)
 
 
 class IndexUnusable(Exception):  # noqa: N818 - a state of the file, not a fault of the program
     """There is no index, it is damaged, or it is another version's.
 
-    `is_replaced`: whoever writes the index makes a new one, now or as soon as it starts.
+    `is_replaced`: the process that writes the index makes a new one, now or as soon as it starts.
     """
 
     def __init__(self, text: str, *, is_replaced: bool = False) -> None:
@@ -95,7 +107,7 @@ class IndexMissing(IndexUnusable):
         super().__init__("there is no index yet", is_replaced=True)
 
 
-class IndexHeld(Exception):  # noqa: N818 - somebody else does the work
+class IndexHeld(Exception):  # noqa: N818 - another process does the work
     """Another process writes the index."""
 
 
@@ -144,20 +156,6 @@ def _writable(folder: LockedFolder) -> sqlite3.Connection:
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
     return connection
-
-
-_PASSING = frozenset(
-    {
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_READONLY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_INTERRUPT,
-    }
-)
 
 
 def is_damage(error: sqlite3.Error) -> bool:

@@ -47,6 +47,7 @@ _SESSIONS = (
     " JOIN sessions s ON s.id = u.session WHERE u.at >= :since"
     " AND (:session IS NULL OR s.name = :session) GROUP BY s.id ORDER BY max(u.at) DESC"
 )
+_SUMS_OF_U = _SUMS.replace("sum(", "sum(u.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +186,6 @@ def _totals(
     connection: sqlite3.Connection, chosen: str, asked: dict[str, Any]
 ) -> Iterable[tuple[Any, ...]]:
     return connection.execute(_TOTALS.format(chosen=chosen, sums=_SUMS_OF_U), asked)
-
-
-_SUMS_OF_U = _SUMS.replace("sum(", "sum(u.")
 
 
 def _usage(sums: Iterable[Any]) -> Usage:

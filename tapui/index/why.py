@@ -1,4 +1,4 @@
-"""Why a file is as it is: the changes of a file, and the last one that touched a line."""
+"""Why a file looks as it does: its changes, and the last one that touched a line."""
 
 import os
 import sqlite3

@@ -15,11 +15,10 @@ from tapui import invocation
 from tapui.files.locked_folder import make_path
 from tapui.records import register
 from tapui.records.masking import Masks
-from tapui.records.open_files import OpenFiles
-from tapui.records.place import Place
+from tapui.records.open_files import OpenFiles, Trouble, shown
 from tapui.records.record_file import AppendError, Handle, RecordFile
+from tapui.records.register import Place
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
-from tapui.records.trouble import Trouble, shown
 from tapui.settings import Records
 from tapui.text import safe_text
 from tapui.wire.events import (

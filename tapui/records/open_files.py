@@ -1,19 +1,73 @@
-"""The files of records that are open: few at a time, and within their sizes."""
+"""The files of records that are open, and what is reported when they cannot be written."""
 
 import os
 import resource
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from tapui.files.locked_folder import LockedFolder
-from tapui.records.record_file import RecordFile
-from tapui.records.rotation import put_back, rotate, trim
+from tapui.records.record_file import RecordFile, put_back, rotate, trim
 from tapui.records.syncer import Report, Syncer
-from tapui.records.trouble import Trouble, shown
 from tapui.settings import Records
+from tapui.text import safe_text
 
 MAX_OPEN_FILES = 256
 """Open files of records at most; the least recently used is closed for the next one."""
+
+
+_SETTLED = 1.0
+
+
+class Trouble:
+    """The files that cannot be written, and why; `lost` counts the records that are missing."""
+
+    def __init__(self, report: Report, clock: Callable[[], float]) -> None:
+        self._report = report
+        self._clock = clock
+        self._failing: dict[Path, tuple[int | None, float]] = {}
+        self.lost = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._failing)
+
+    def fail(self, path: Path, error: OSError) -> None:
+        """Say that the file cannot be written, unless another fails for the same reason."""
+        if all(number != error.errno for number, _ in self._failing.values()):
+            self._report(
+                f"Records cannot be written to {shown(path)}: {error.strerror}. The gateway goes "
+                "on without; approvals are refused until this works again",
+                "warning",
+            )
+        self._failing[path] = (error.errno, self._clock())
+
+    def works(self, path: Path) -> None:
+        """Say that all files can be written again, when that has lasted a second.
+
+        On a full disk small records fit now and then; that is not worth a line each time.
+        """
+        known = self._failing.get(path)
+        if known is None or self._clock() - known[1] < _SETTLED:
+            return
+        del self._failing[path]
+        if not self._failing:
+            self._report(f"Records are written again; {self.lost:,} are missing", "info")
+            self.lost = 0
+
+    def moved(self, source: Path, target: Path) -> None:
+        """The records that failed at `source` go to `target` from now on."""
+        known = self._failing.pop(source, None)
+        if known is not None:
+            self._failing[target] = known
+
+    def forget(self, folder: Path) -> None:
+        """Nothing is written to `folder` any more."""
+        for path in [path for path in self._failing if path.parent == folder]:
+            del self._failing[path]
+
+
+def shown(path: Path) -> str:
+    return safe_text(str(path))
 
 
 class OpenFiles:

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tapui.records.rotation import files_of
+from tapui.records.record_file import files_of
 from tapui.wire.events import COLLECTIONS, AnyEvent, Entry, Event
 
 ALL_COLLECTIONS = tuple(sorted(set(COLLECTIONS.values())))

@@ -176,7 +176,9 @@ class Syncer:
             done(ok)
         except RuntimeError as error:
             # The event loop that waits may be closed by now; the others still get their answer.
-            self._report(f"Nobody took the answer that records are safe: {error}", "warning")
+            self._report(
+                f"The answer that records are safe could not be delivered: {error}", "warning"
+            )
         except Exception:  # noqa: BLE001 - logged; the thread must live on for the records
             _log.exception("an answer about %d files of records was not taken", len(handles))
 

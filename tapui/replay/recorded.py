@@ -6,8 +6,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from tapui.index.reading import Placed, ReadingOrder, in_order
-from tapui.index.sources import Source, record_files
+from tapui.index.sources import Placed, ReadingOrder, Source, in_order, record_files
 
 FileId = tuple[int, int]
 """Device and inode: a file keeps them when it is rotated."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tapui.index.folder_state import frozen, thawed
-from tapui.index.reading import Placed
+from tapui.index.sources import Placed
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records.reader import Record

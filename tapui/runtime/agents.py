@@ -37,6 +37,7 @@ _LOST = "an agent that cannot be read from the state folder"
 
 Key = tuple[int, float]
 """A process: its id, and when it began."""
+_SHOWS = "what shows terminals of yours"
 
 
 class _Running(Struct, frozen=True):
@@ -228,9 +229,6 @@ class Agents:
         finally:
             os.close(folder)
         self._is_kept = True
-
-
-_SHOWS = "what shows terminals of yours"
 
 
 def _is_shown_shell(child: Status) -> bool:

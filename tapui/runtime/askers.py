@@ -18,8 +18,7 @@ from tapui.core.effects import ConnectionId, Identified, Identify, NoteAgent
 from tapui.home.local_socket import Peer
 from tapui.runtime.agents import Agents
 from tapui.runtime.ports import Port
-from tapui.runtime.processes.peers import PeerProcess, begun
-from tapui.runtime.processes.sights import look
+from tapui.runtime.processes.sights import PeerProcess, begun, look
 from tapui.runtime.tasks import in_thread
 
 _log = logging.getLogger(__name__)

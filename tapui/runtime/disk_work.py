@@ -1,7 +1,17 @@
-"""Effects that need the disk: carried out off the loop, their outcome goes into the core."""
+"""Effects that need the disk: carried out off the loop, their outcome goes into the core.
+
+Results that providers leave in files are copied into the session's folder before they count
+(Provider Interface v2 "Payload limits"): the provider may delete or change its file after `ttl`.
+The copy is the session's own, beside its records, and is counted and dropped with them.
+"""
 
 import asyncio
+import contextlib
+import errno
 import logging
+import os
+import re
+import stat
 import time
 from collections.abc import Callable
 from functools import partial
@@ -18,13 +28,16 @@ from tapui.core.effects import (
     ReadRules,
     RecordsRead,
 )
+from tapui.files.locked_folder import FILE_MODE, FOLDER_MODE, folder_name
 from tapui.policies.reading import FolderRules
 from tapui.records import lookup
 from tapui.records.journal import Journal
-from tapui.runtime import files
+from tapui.records.record_file import RESULTS_FOLDER
 from tapui.runtime.tasks import in_thread
 from tapui.text import safe_text
+from tapui.wire import limits
 from tapui.wire.errors import CallError
+from tapui.wire.surrogates import without_surrogates
 
 _log = logging.getLogger(__name__)
 
@@ -33,6 +46,11 @@ _UNREADABLE = RecordsRead([], "the records cannot be read (see the log)")
 _NOT_COPIED = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
 ReadFolder = Callable[[str], FolderRules]
 """Reads the rules that the files of a folder add; it never raises for what it finds there."""
+_BLOCK = 1024 * 1024
+_FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY
+_SOURCE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_TARGET_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_EXTENSION = re.compile(r"\.[A-Za-z0-9]{1,8}\Z")
 
 
 def no_folder_rules(cwd: str) -> FolderRules:
@@ -111,7 +129,7 @@ class DiskWork:
 
     def _copy_file(self, effect: CopyFile) -> None:
         target = self._journal.open_folder(effect.session_id)
-        copy = partial(files.copied, effect, target, time.monotonic())
+        copy = partial(copied, effect, target, time.monotonic())
 
         in_thread(
             self._loop,
@@ -160,3 +178,122 @@ class DiskWork:
             otherwise=without,
             about=effect,
         )
+
+
+def copied(effect: CopyFile, target: tuple[int, Path] | None, asked: float) -> Copied | NotCopied:
+    """Copy a provider's file into the folder `target`: an open descriptor, closed here, and path.
+
+    `asked` is when the result came, in seconds of the steady clock. Blocks; never raises.
+    """
+    if target is None:
+        return _not_copied("the session's folder cannot be written")
+    folder, path = target
+    try:
+        if effect.ttl is not None and time.monotonic() > asked + effect.ttl:
+            return _not_copied("its ttl was over before it could be read")
+        return _copy(effect, folder, path)
+    except OSError as error:
+        text = f"file: it could not be copied to {path / RESULTS_FOLDER}: {error.strerror}"
+        return NotCopied(CallError.INTERNAL, without_surrogates(text), is_ours=True)
+    except Exception:  # noqa: BLE001 - logged; the call must have its outcome
+        _log.exception("the file of a result could not be copied")
+        return _not_copied("it could not be copied")
+    finally:
+        os.close(folder)
+
+
+def _copy(effect: CopyFile, folder: int, path: Path) -> Copied | NotCopied:
+    """Copy the file into `results/` of the open `folder`, which is at `path`.
+
+    The file is opened once, no link on the way from the provider's folder is followed, and what is
+    checked is what was opened. Raises `OSError` when the copy cannot be written.
+    """
+    try:
+        source = _open_source(effect.path, effect.folder)
+    except OSError as error:
+        return _not_copied(error.strerror or "cannot be opened")
+    try:
+        found = os.fstat(source)
+        if not stat.S_ISREG(found.st_mode):
+            return _not_copied("not a regular file")
+        if found.st_size > limits.MAX_FILE_BYTES:
+            return _too_large()
+        extension = _EXTENSION.search(effect.path)
+        name = folder_name(effect.name) + (extension[0] if extension else "")
+        place = str(path / RESULTS_FOLDER / name)
+        try:
+            place.encode()
+        except UnicodeEncodeError:
+            return _not_copied("the session's folder has a name that is not UTF-8")
+        size = _copy_to(source, folder, name)
+    finally:
+        os.close(source)
+    return _too_large() if size is None else Copied(place, size)
+
+
+def _open_source(path: str, folder: str) -> int:
+    """Open a file below the provider's folder; raises `OSError`."""
+    if "\0" in path or not path.startswith("/") or path != without_surrogates(path):
+        raise OSError(errno.EINVAL, "not an absolute path")
+    base = next(
+        (one for one in (folder, os.path.realpath(folder)) if path.startswith(f"{one}/")), None
+    )
+    parts = [] if base is None else path[len(base) + 1 :].split("/")
+    if not parts or {"", ".", ".."} & set(parts):
+        raise OSError(errno.EINVAL, "not inside the provider's persistDir")
+    parent = os.open(folder, _FOLDER_FLAGS)
+    try:
+        for part in parts[:-1]:
+            child = os.open(part, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=parent)
+            os.close(parent)
+            parent = child
+        return os.open(parts[-1], _SOURCE_FLAGS, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise OSError(error.errno, "a link, or not inside the provider's persistDir") from None
+        raise
+    finally:
+        os.close(parent)
+
+
+def _copy_to(source: int, folder: int, name: str) -> int | None:
+    """Write the copy; return its size, or None when the file grew over the limit meanwhile."""
+    with contextlib.suppress(FileExistsError):  # made for a result before
+        os.mkdir(RESULTS_FOLDER, FOLDER_MODE, dir_fd=folder)
+    results = os.open(RESULTS_FOLDER, _FOLDER_FLAGS | os.O_NOFOLLOW, dir_fd=folder)
+    try:
+        target = os.open(name, _TARGET_FLAGS, FILE_MODE, dir_fd=results)
+        size: int | None = 0
+        try:
+            size = _pump(source, target)
+        except OSError:
+            os.unlink(name, dir_fd=results)
+            raise
+        finally:
+            os.close(target)
+        if size is None:
+            os.unlink(name, dir_fd=results)
+        return size
+    finally:
+        os.close(results)
+
+
+def _pump(source: int, target: int) -> int | None:
+    size = 0
+    while block := os.read(source, _BLOCK):
+        size += len(block)
+        if size > limits.MAX_FILE_BYTES:
+            return None
+        rest = memoryview(block)
+        while rest:
+            rest = rest[os.write(target, rest) :]
+    return size
+
+
+def _too_large() -> NotCopied:
+    most = limits.MAX_FILE_BYTES
+    return NotCopied(CallError.PAYLOAD_TOO_LARGE, f"file: a result has at most {most} bytes")
+
+
+def _not_copied(text: str) -> NotCopied:
+    return NotCopied(CallError.INTERNAL, f"file.path: {text}")

@@ -1,21 +1,23 @@
 """Inspections: towers see what goes to and comes from another connection.
 
-A connection that nobody inspects passes nothing here: its port is the real one, and the inputs go
-to the core as they are. What waits for a tower is bounded; a tower gets more once it asks for it.
+A connection that no tower inspects passes nothing here: its port is the real one, and the inputs
+go to the core unchanged. What waits for a tower is bounded; a tower gets more once it asks for it.
 """
 
 import logging
+import re
 from collections import deque
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from tapui.core.effects import ConnectionId, EndInspection, Inspect, InspectMore
 from tapui.core.model import Way
 from tapui.home.local_socket import Peer
 from tapui.runtime.ports import Port, SocketPort
-from tapui.runtime.redacting import inspected, note
 from tapui.wire import limits
-from tapui.wire.codec import encode
+from tapui.wire.codec import encode, envelope_of_start
 from tapui.wire.message import Message
 from tapui.wire.tower import Inspected, InspectLines
 
@@ -23,6 +25,15 @@ _log = logging.getLogger(__name__)
 
 Key = tuple[ConnectionId, str]
 """A tower, and the id that it chose."""
+REDACTED = "[redacted]"
+_SECRETS = frozenset({"token", "reconnectToken", "code", "nonce", "secret", "password"})
+_CODED = frozenset({"error", "tool.outcome", "tool.result"})
+"""Messages whose `code` is the code of an error."""
+_WHOLE = 64 * 1024
+"""Bytes of a message that is decoded to find its secrets; of a longer one the head is read."""
+_SECRET_FIELD = re.compile(
+    r'("(?:token|reconnectToken|nonce|secret|password|code)"\s*:\s*)(?:"(?:[^"\\]|\\.)*"?|[^\s",}\]]+)'
+)
 
 
 class _Waiting:
@@ -136,7 +147,7 @@ class Inspections:
         self._mask = mask
         self._waiting: dict[Key, _Waiting] = {}
         self.targets: dict[ConnectionId, list[_Waiting]] = {}
-        """What is inspected, with those who are told."""
+        """Each inspected connection, with the towers that inspect it."""
 
     def carry_out(self, effect: Inspect | InspectMore | EndInspection) -> None:
         key = (effect.connection, effect.id)
@@ -208,3 +219,42 @@ class Inspections:
                 port.deliver(waiting.take(id_))
                 told.append(tower)
         return told
+
+
+def inspected(data: bytes, ts: str, way: Any, mask: Callable[[str], str]) -> Inspected:
+    """Return a frame as an inspection shows it. `mask` takes out what looks like a secret."""
+    kind, text = _read(data)
+    is_cut = len(text) > limits.INSPECT_HEAD or len(data) > _WHOLE
+    text = mask(text[: 2 * limits.INSPECT_HEAD])  # what is cut off there is never shown
+    return Inspected(ts, way, len(data), text[: limits.INSPECT_HEAD], kind, is_cut)
+
+
+def note(size: int, ts: str, text: str) -> Inspected:
+    """Return a line about a frame that was not kept."""
+    return Inspected(ts, "in", size, text, is_cut=True)
+
+
+def _redacted(message: dict[str, Any]) -> tuple[str, str]:
+    named = message.get("type")
+    kind = named[: limits.MAX_ID] if isinstance(named, str) else ""
+    hidden = _SECRETS - {"code"} if kind in _CODED else _SECRETS
+    if message.get("ephemeral") is True:
+        hidden |= {"message"}  # what is to be kept nowhere, such as a pairing code
+    shown = {name: REDACTED if name in hidden else one for name, one in message.items()}
+    return kind, encode(shown).decode()
+
+
+def _read(data: bytes) -> tuple[str, str]:
+    """Return the type of a message, "" without one, and its text without the fields of secrets."""
+    if len(data) <= _WHOLE:
+        try:
+            found = msgspec.json.decode(data)
+            if isinstance(found, dict):
+                return _redacted(found)
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            pass  # it is no message: it is shown as text
+    head = envelope_of_start(data[: limits.INSPECT_HEAD])
+    kind = head.type[: limits.MAX_ID] if head is not None else ""
+    # A secret that the head ends in is whole within what is looked at.
+    text = data[: 2 * limits.INSPECT_HEAD].decode("utf-8", "replace")
+    return kind, _SECRET_FIELD.sub(rf'\1"{REDACTED}"', text)

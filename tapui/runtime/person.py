@@ -9,7 +9,7 @@ from tapui.core.effects import AnswerPart
 
 
 class Person:
-    """Use it on the gateway's loop."""
+    """Asks the person in the name of a part. Use it on the gateway's loop."""
 
     def __init__(self, questions: PartQuestions, tell: Callable[..., Any]) -> None:
         self._questions = questions
@@ -23,7 +23,7 @@ class Person:
         *,
         withdrawn: str = "it needs no answer any more",
     ) -> AnswerPart:
-        """Ask, and wait for how it ends; `on_open` is told the approval's id.
+        """Ask, and wait for how it ends; `on_open` gets the approval's id.
 
         When this is cancelled the question is withdrawn, for the reason `withdrawn`.
         """

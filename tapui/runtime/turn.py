@@ -41,12 +41,10 @@ from tapui.records.masking import Masks
 from tapui.runtime.agents import Agents
 from tapui.runtime.askers import Askers
 from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
-from tapui.runtime.inprocess import InProcessEnd, InProcessPort
 from tapui.runtime.inspections import Inspections
-from tapui.runtime.mint import SystemMint
 from tapui.runtime.person import Person
-from tapui.runtime.ports import Port, SocketPort
-from tapui.runtime.slow_readers import SlowReaders
+from tapui.runtime.ports import InProcessEnd, InProcessPort, Port, SlowReaders, SocketPort
+from tapui.runtime.system import SystemMint
 from tapui.runtime.tuning import RightOfWay
 from tapui.text import safe_text
 from tapui.update import UpdatedError

@@ -413,7 +413,7 @@ def _path_fault(text: str) -> str | None:
 
 
 def _parse(key: Key, text: str) -> object:
-    """Read a variable's text as the key's type; text that is not one is returned as it is."""
+    """Read a variable's text as the key's type; text that is not one is returned unchanged."""
     word = text.strip()
     if key.type is bool and word.lower() in _TRUE | _FALSE:
         return word.lower() in _TRUE

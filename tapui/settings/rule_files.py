@@ -54,8 +54,8 @@ class _Folder:
 class RuleFiles:
     """Reads the files, and tells what was changed in them. Any thread may use it.
 
-    A file that cannot be parsed while somebody writes it goes on forbidding what it forbade, and
-    allows nothing. `owner` is the user whose file the administrator's must be.
+    A file that cannot be parsed, because it is being written, goes on forbidding what it forbade,
+    and allows nothing. `owner` is the user whose file the administrator's must be.
     """
 
     def __init__(self, config: Path, managed: Path = MANAGED, *, owner: int = ROOT) -> None:

@@ -68,7 +68,7 @@ def keep_rules(path: Path, rules: str) -> str | None:
 def add_rules(path: Path, rules: str) -> None:
     """Add `[[rules]]` tables, as TOML, behind all that the configuration file has.
 
-    Everything else stays as it is. Raises `OSError`, and `ValueError` when the file is not valid
+    Everything else stays. Raises `OSError`, and `ValueError` when the file is not valid
     TOML or its rules are written in another form (it is then left alone).
     """
     path = path.resolve()

@@ -20,7 +20,7 @@ from tapui.wire.provider import Sessions, SessionsUpdated
 from tapui.wire.tower import Notice, TowerHello, TowerSnapshot
 
 if TYPE_CHECKING:
-    from tapui.runtime.inprocess import InProcessEnd
+    from tapui.runtime.ports import InProcessEnd
     from tapui.runtime.turn import LoopTurn
 
 T = TypeVar("T")

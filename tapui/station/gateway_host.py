@@ -132,7 +132,7 @@ class GatewayThread:
         self._thread = threading.Thread(target=self._main, name="gateway", daemon=True)
 
     def start(self) -> None:
-        """Begin; `Started` or `GatewayEnded` is told."""
+        """Begin; reports `Started` or `GatewayEnded`."""
         self._thread.start()
 
     def send(self, command: Command) -> None:
@@ -315,7 +315,7 @@ class GatewayHost:
                 case StopAsked():
                     app.leave("the gateway was asked to end (`tapui stop`)")
                 case GatewayEnded(fault=fault) if not self._is_ending:
-                    # A fault is told by itself, once the terminal is back.
+                    # A fault is shown by itself, once the terminal is back.
                     app.leave("quit" if fault is not None else "the gateway has ended")
 
     # The terminal has vanished

@@ -11,10 +11,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
-from tapui.index.asked import asked_for
-from tapui.index.search import Hit, Search, record_of
+from tapui.index.search import Hit, Search, asked_for, record_of
 from tapui.index.store import IndexMissing, IndexUnusable
-from tapui.runtime.children.own_program import ProgramLog, own_program
+from tapui.runtime.children.supervisor import ProgramLog, own_program
 from tapui.text import safe_text
 from tapui.tower.app.services import FinderFault, FoundRecord, RecordText
 from tapui.tower.calls.bodies import body_of
@@ -48,7 +47,7 @@ class IndexFinder:
         self._updating = _IndexUpdate(self._state_dir)
 
     def find(self, text: str, most: int) -> Iterator[list[FoundRecord]]:
-        """Yield what is found of a text as it is typed: its last word may be a beginning."""
+        """Yield what is found of a text that is being typed: its last word may be a beginning."""
         asked = asked_for(text, is_typing=True)
         if asked.is_empty:
             raise FinderFault(_NOTHING)

@@ -32,7 +32,7 @@ _BEGUN = b"\0"
 
 
 def refuse_stop(tell: Callable[[str], None]) -> None:
-    """From now on a stop signal is told and logged, and nothing else; call it on a running loop."""
+    """From now on a stop signal is only reported and logged; call it on a running loop."""
 
     def refuse() -> None:
         _log.warning(STOP_REFUSED)

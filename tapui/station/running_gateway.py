@@ -27,8 +27,7 @@ from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime import tuning
 from tapui.runtime.agents import Agents
-from tapui.runtime.matcher import RegexMatcher
-from tapui.runtime.mint import SystemMint, new_run
+from tapui.runtime.system import RegexMatcher, SystemMint, new_run
 from tapui.runtime.turn import LoopTurn
 from tapui.runtime.websocket.server import Server
 from tapui.secret import Secret

@@ -93,7 +93,7 @@ def below_the_shell() -> ShellParent:
 
 
 class _Waiting:
-    """The parent's side: it waits, passes on, and returns what its shell is told."""
+    """The parent's side: it waits, passes on, and returns the exit code for its shell."""
 
     def __init__(self, pid: int, line: socket.socket) -> None:
         self._pid = pid

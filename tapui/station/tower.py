@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.client import gateways
-from tapui.client.errors import NoGateway
+from tapui.client.gateways import NoGateway
 from tapui.home.paths import Home
 from tapui.home.tokens import default_token_file
 from tapui.runtime import tuning
@@ -281,8 +281,7 @@ def earlier_requests_of(state_dir: Path) -> EarlierRequests:
     """Return what reads the permissions that were asked for, on the thread that calls it."""
 
     def asked(folder: str, most: int) -> "Iterator[Approval]":
-        from tapui.index.permissions import permissions_asked
-        from tapui.index.search import Search
+        from tapui.index.search import Search, permissions_asked
         from tapui.index.store import IndexMissing, IndexUnusable
 
         search = Search(state_dir)

@@ -29,9 +29,8 @@ from tapui.core.effects import (
 from tapui.core.gateway import Gateway
 from tapui.files.locked_folder import FOLDER_MODE, folder_name
 from tapui.policies.reading import FolderRules
-from tapui.runtime import files
-from tapui.runtime.matcher import RegexMatcher
-from tapui.runtime.mint import SystemMint, new_run
+from tapui.runtime import disk_work
+from tapui.runtime.system import RegexMatcher, SystemMint, new_run
 from tapui.settings import Settings
 from tapui.testing.clock import HandClock
 from tapui.wire.events import Entry
@@ -196,7 +195,7 @@ class MemoryGateway:
                 folder.mkdir(FOLDER_MODE, parents=True, exist_ok=True)
             case CopyFile():
                 target = self._folders.of_session(effect.session_id)
-                copied = files.copied(effect, target, time.monotonic())
+                copied = disk_work.copied(effect, target, time.monotonic())
                 answer(effect.ticket, copied)
             case ReadRules(ticket, cwd):
                 answer(ticket, FolderRules(cwd, cwd))

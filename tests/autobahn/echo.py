@@ -8,8 +8,7 @@ with 1007 instead of being answered with `INVALID_JSON`.
 import asyncio
 import sys
 
-from tapui.runtime.outbox import Flusher
-from tapui.runtime.ports import SocketPort
+from tapui.runtime.ports import Flusher, SocketPort
 from tapui.runtime.websocket.connections import Roster, Timing
 from tapui.runtime.websocket.frames import Binary
 from tapui.runtime.websocket.listening import open_loopback

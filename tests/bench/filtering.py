@@ -11,8 +11,7 @@ import time
 from dataclasses import dataclass
 
 from tapui.core.gateway import Gateway as Core
-from tapui.runtime.matcher import RegexMatcher
-from tapui.runtime.mint import SystemMint
+from tapui.runtime.system import RegexMatcher, SystemMint
 from tapui.settings import Settings
 from tapui.wire.codec import encode
 from tapui.wire.limits import PUSHES_PER_SECOND

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.index.asked import asked_for
-from tapui.index.current import bring_up_to_date
-from tapui.index.search import Search
+from tapui.index.search import Search, asked_for
 from tapui.index.store import index_path
+from tapui.index.update import bring_up_to_date
 from tapui.records import register
 
 SESSIONS = 16

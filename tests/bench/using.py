@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.index.current import bring_up_to_date
 from tapui.index.search import Search
+from tapui.index.update import bring_up_to_date
 from tapui.index.usage import usage_of_sessions
 from tapui.records import register
 

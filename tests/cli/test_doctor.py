@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tapui.client.gateways import restart_line
 from tapui.home.paths import Home as Folders
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tapui.station.faults import log_path

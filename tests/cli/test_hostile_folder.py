@@ -12,7 +12,7 @@ import pytest
 
 from tapui.hosts.copilot.install.mcp_config import own_entry
 from tapui.invocation import program
-from tapui.runtime.children.own_program import own_program
+from tapui.runtime.children.supervisor import own_program
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.processes import has_ended
 from tests.rig.waiting import until

@@ -5,7 +5,7 @@ import stat
 import sys
 from collections.abc import Callable
 
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tests.cli.hidden_package import hide_the_package
 from tests.rig.gateway import Gateway, Home

@@ -12,8 +12,15 @@ from websockets.asyncio.server import serve
 from websockets.exceptions import ConnectionClosed
 
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayLost, NoGateway, NoPlace, Refused
-from tapui.client.gateways import FoundGateway, find, still_runs
+from tapui.client.gateways import (
+    FoundGateway,
+    GatewayLost,
+    NoGateway,
+    NoPlace,
+    Refused,
+    find,
+    still_runs,
+)
 from tapui.home.paths import Home
 from tapui.wire.events import Entry, StreamPosted
 from tapui.wire.message import Message

@@ -11,8 +11,7 @@ import pytest
 from websockets.asyncio.server import serve
 
 from tapui.client import glance
-from tapui.client.errors import GatewayError, GatewayLost, NoGateway, Refused
-from tapui.client.gateways import FoundGateway, find
+from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, NoGateway, Refused, find
 from tests.client.fake_gateway import SESSION, FakeGateway, Peer, Talk, approval
 from tests.client.test_connection import gateway_at
 

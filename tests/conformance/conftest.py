@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tests.conformance.scene import Scene, scene_of
 from tests.rig.gateway import Gateway, Home
 

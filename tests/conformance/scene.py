@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from tapui.core.model import Standing
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Host, Peer, Provider, Tower
 

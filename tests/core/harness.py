@@ -46,7 +46,7 @@ from tapui.hosts.local import LocalHost
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules
 from tapui.policies.rules import PolicyRule
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 from tapui.secret import Secret
 from tapui.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools

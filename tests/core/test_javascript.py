@@ -5,7 +5,7 @@ from msgspec import Raw
 
 from tapui.core.hooks.javascript import number_text, stringified
 from tapui.core.hooks.matching import PatternError
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 
 SMILE = "\U0001f600"
 

@@ -19,14 +19,14 @@ from tapui.emitters.config.entries import EmitterEntry, Schedule
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import remove_emitter, save_emitter, set_filter, set_injector
 from tapui.emitters.consent.consents import EmitterConsents
+from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
-from tapui.home.port_consent import PortConsent
 from tapui.home.run_folder import RunFolder
 from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tapui.hosts.copilot.install.skill_files import skill_files
-from tapui.index.current import bring_up_to_date
 from tapui.index.store import index_path
+from tapui.index.update import bring_up_to_date
 from tapui.mcp_servers.config.own_file import add_server, remove_server
 from tapui.mcp_servers.config.reading import read_folder
 from tapui.mcp_servers.consent.allowable import Allowable

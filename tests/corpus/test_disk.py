@@ -10,8 +10,8 @@ import pytest
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import save_emitter
 from tapui.emitters.consent.consents import Consented, EmitterConsents
+from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
-from tapui.home.port_consent import PortConsent
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry

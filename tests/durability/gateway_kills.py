@@ -20,9 +20,9 @@ import websockets
 
 from tapui.records import register
 from tapui.records.reader import Damage
-from tapui.records.replay import records
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import GREET, Json
+from tests.rig.replayed import records
 from tests.rig.waiting import until_async
 
 IN_FLIGHT = 16

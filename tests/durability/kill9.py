@@ -26,11 +26,11 @@ import msgspec
 
 from tapui.records import register
 from tapui.records.reader import Damage
-from tapui.records.replay import records
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tests.durability import gateway_kills
 from tests.records.turns import Writer, decided, opened, refused
+from tests.rig.replayed import records
 
 ROUNDS_A_FOLDER = 10
 SESSIONS = ("s1", "s2", "local")

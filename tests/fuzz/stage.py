@@ -22,20 +22,14 @@ from tapui.core.model import Standing
 from tapui.core.parts import Parts
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 from tapui.secret import Secret
 from tapui.settings import Answering, Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
 from tapui.wire.errors import CallError
 from tapui.wire.message import Error, Message
-from tests.core.harness import (
-    INTERNAL_TOKEN,
-    ORIGIN,
-    PROVIDER_TOKEN,
-    TOOLS_TOKEN,
-    CountingMint,
-)
+from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
 from tests.fuzz.corpus import RULE, TOOL
 
 Json = dict[str, Any]

@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tests.gateway.serving_mcp import write_server
 from tests.rig.gateway import Home
 from tests.rig.machine import at, cron, need, need_user_manager, sshd

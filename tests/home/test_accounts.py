@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from tapui.home import accounts
-from tapui.home.accounts import other_people
-from tapui.home.port_consent import FILE, PortConsent
+from tapui.home.accounts import FILE, PortConsent, other_people
 
 HERE = str(Path(__file__).parent)
 

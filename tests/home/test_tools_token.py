@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 
 TOKEN = "ttk-" + "A" * 43
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from mcp import MCPError
 
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tests.hosts.mcp_client import MODES, McpClient, connected, session_of
 from tests.rig.gateway import Gateway, Home

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.asked import asked_for
-from tapui.index.current import bring_up_to_date
-from tapui.index.search import Hit, Search
+from tapui.index.search import Hit, Search, asked_for
+from tapui.index.update import bring_up_to_date
 from tests.records.conftest import state, workspace
 
 __all__ = ["Find", "find", "state", "workspace"]

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapui.index.asked import asked_for, excerpt
-from tapui.index.current import bring_up_to_date
-from tapui.index.search import Search, record_of
+from tapui.index.search import Search, asked_for, excerpt, record_of
 from tapui.index.store import IndexUnusable, index_path
+from tapui.index.update import bring_up_to_date
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Line

@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tapui.index.current import bring_up_to_date
-from tapui.index.permissions import permissions_asked
-from tapui.index.search import Search
+from tapui.index.search import Search, permissions_asked
 from tapui.index.store import IndexMissing
+from tapui.index.update import bring_up_to_date
 from tapui.projection.asking import request
 from tests.index.played import permission
 from tests.records.turns import Writer, opened

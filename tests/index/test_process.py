@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.asked import asked_for
-from tapui.index.search import LIMIT, Search
+from tapui.index.search import LIMIT, Search, asked_for
 from tapui.index.store import IndexUnusable, index_path, report_damage, writing
 from tests.index import played
 from tests.records.turns import Writer, closed, opened, wait_until

@@ -8,13 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.current import bring_up_to_date
 from tapui.index.folder_state import CHECKPOINTS, checkpoint_before
-from tapui.index.reading import in_order
-from tapui.index.sources import record_files, record_folders
+from tapui.index.sources import Watch, in_order, record_files, record_folders
 from tapui.index.store import VERSION, index_path, reading, writing
-from tapui.index.updating import Updater
-from tapui.index.watching import Watch
+from tapui.index.update import Updater, bring_up_to_date
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import replay
@@ -303,7 +300,7 @@ def test_checkpoints_are_the_fold_of_the_records_up_to_them(
     state: Path, workspace: Path, find: Find, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 2_000)
-    monkeypatch.setattr("tapui.index.updating.SETTLE_SECONDS", 0)
+    monkeypatch.setattr("tapui.index.update.SETTLE_SECONDS", 0)
     folder = tap(workspace)
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace))
@@ -342,7 +339,7 @@ def test_checkpoints_are_bounded(
 ) -> None:
     monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 1)
     monkeypatch.setattr("tapui.index.folder_state.CHECKPOINTS", 8)
-    monkeypatch.setattr("tapui.index.updating.SETTLE_SECONDS", 0)
+    monkeypatch.setattr("tapui.index.update.SETTLE_SECONDS", 0)
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace))
         for number in range(24):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapui.index.current import bring_up_to_date
 from tapui.index.search import Search
+from tapui.index.update import bring_up_to_date
 from tapui.index.usage import ModelUse, SessionUse, usage_of_sessions
 from tapui.projection.turns.usage import added, less, total
 from tapui.wire import events as ev

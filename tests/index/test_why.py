@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.current import bring_up_to_date
 from tapui.index.search import Search
+from tapui.index.update import bring_up_to_date
 from tapui.index.why import Change, blamed, changes_of
 from tapui.projection.hunks import edits_of
 from tapui.wire import events as ev

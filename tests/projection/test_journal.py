@@ -8,12 +8,12 @@ import pytest
 from tapui.records import register
 from tapui.records.journal import Journal
 from tapui.records.reader import Damage
-from tapui.records.replay import replay
 from tapui.settings import Records
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry
 from tests.core import says
 from tests.core.harness import Conversation
+from tests.rig.replayed import replay
 
 STEPS = 400
 

@@ -6,8 +6,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from tapui.projection.turns.restored import TAPUI_ENDED
-from tapui.records import earlier
-from tapui.records.earlier import earlier_turns
+from tapui.records import lookup
+from tapui.records.lookup import earlier_turns
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.codec import raw
@@ -102,7 +102,7 @@ def test_damage_forged_and_half_lines_cost_only_themselves(state: Path, workspac
 def test_huge_lines_and_files_are_read_to_a_bound(
     state: Path, workspace: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr(earlier, "_MOST_BYTES", 100_000)
+    monkeypatch.setattr(lookup, "_MOST_BYTES", 100_000)
     with Writer(state, run="r0") as writer:
         writer.turn(opened("s1", workspace), prompt("old"))
     path = folder(workspace) / "sessions.jsonl"

@@ -7,7 +7,7 @@ import pytest
 
 from tapui.files.locked_folder import FolderHeldError
 from tapui.records import register
-from tapui.records.keeping import expire, kept_sessions, remove
+from tapui.records.retention import expire, kept_sessions, remove
 from tests.records.turns import Writer, closed, opened, refused, started
 
 DAY = 86_400

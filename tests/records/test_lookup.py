@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tapui.core.effects import LinesBefore, ReadRecords, RecordsAbout
-from tapui.records import lookup, stream_lines
+from tapui.records import lookup
 from tapui.wire.events import StreamPosted
 from tapui.wire.message import Line
 from tests.records.turns import Writer, closed, finished, opened, stamp, started
@@ -78,7 +78,7 @@ def test_records_of_an_earlier_run_are_found_and_runs_are_not_mixed(
 def test_a_look_up_passes_a_bounded_number_of_records(
     state: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream_lines, "MAX_LOOKED_AT", 5)
+    monkeypatch.setattr(lookup, "MAX_LOOKED_AT", 5)
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace), *(posted("a@x", seq) for seq in range(1, 21)))
         folder = writer.journal.folder_of("s1")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tapui.records import reader
 from tapui.records.journal import Journal
 from tapui.records.masking import MASK, Masks
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 from tapui.settings import Records
 from tapui.wire import events as ev
 from tapui.wire import subjects

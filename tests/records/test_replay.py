@@ -14,13 +14,13 @@ from tapui.projection.turns.happened import HAPPENED
 from tapui.projection.turns.restored import bounded
 from tapui.records import register
 from tapui.records.reader import Damage
-from tapui.records.replay import last_run, records, replay
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.codec import raw
 from tapui.wire.message import FileResult, Line
 from tapui.wire.turns import FileChange, Step, Turn, TurnHead, TurnSource
 from tests.records.turns import Writer, closed, opened, refused, stamp, started
+from tests.rig.replayed import last_run, records, replay
 
 SESSIONS = ["s1", "s2", "a/b", "..", "local"]
 text = st.text(max_size=12)

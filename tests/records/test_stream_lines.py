@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tapui.core.effects import LinesAfter, LinesBefore, ReadRecords
-from tapui.records import lookup, stream_lines
+from tapui.records import lookup
 from tapui.wire.events import Entry, StreamPosted
 from tapui.wire.message import Line
 from tests.records.turns import Writer, opened, stamp
@@ -41,13 +41,13 @@ def found(folder: Path, wanted: LinesBefore | LinesAfter) -> list[int]:
 def passed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Counts the records that are decoded."""
     count: list[int] = []
-    original = stream_lines.parse
+    original = lookup.parse
 
     def counted(line: bytes) -> object:
         count.append(1)
         return original(line)
 
-    monkeypatch.setattr(stream_lines, "parse", counted)
+    monkeypatch.setattr(lookup, "parse", counted)
     return count
 
 

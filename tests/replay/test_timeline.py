@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.current import bring_up_to_date
 from tapui.index.store import index_path
+from tapui.index.update import bring_up_to_date
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import register
-from tapui.records.replay import records, replay
 from tapui.replay.opening import opening
 from tapui.replay.recorded import Recorded
 from tapui.replay.timeline import Timeline
 from tests.index import played
 from tests.records.turns import Writer, opened, stamp, started
+from tests.rig.replayed import records, replay
 
 TURNS = 6
 

@@ -11,8 +11,7 @@ from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN
 from tapui.records.journal import Journal
 from tapui.runtime.agents import Agents
-from tapui.runtime.matcher import RegexMatcher
-from tapui.runtime.mint import SystemMint
+from tapui.runtime.system import RegexMatcher, SystemMint
 from tapui.runtime.turn import LoopTurn
 from tapui.settings import Answering, Records, Settings
 from tapui.wire.codec import encode

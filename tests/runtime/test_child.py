@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.runtime.children.child import Child, Command
-from tapui.runtime.children.child_output import LINE_BYTES, LINES_A_SECOND
+from tapui.runtime.children.child import LINE_BYTES, LINES_A_SECOND, Child, Command
 from tests.rig.processes import has_ended
 from tests.rig.waiting import until, until_async
 from tests.runtime.children import READY, WAITS, Lines, Test, python

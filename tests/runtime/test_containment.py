@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tapui.runtime.outbox import Flusher
+from tapui.runtime.ports import Flusher
 from tapui.wire.events import Entry
 from tapui.wire.host import HostHello, HostSession, HostSessionOpened, SessionOpen
 from tapui.wire.message import Message

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from tapui.core.effects import Copied, CopyFile, NotCopied
-from tapui.records.rotation import trim
-from tapui.runtime import files
-from tapui.runtime.files import copied
+from tapui.records.record_file import trim
+from tapui.runtime import disk_work
+from tapui.runtime.disk_work import copied
 from tapui.wire.limits import MAX_FILE_BYTES
 from tests.runtime.house import House, Witness, until
 
@@ -135,7 +135,7 @@ def test_a_file_that_grows_over_the_limit_meanwhile_leaves_nothing(
             file.write(b"x" * 4_000_000)
         return read(fd, size * 4)
 
-    monkeypatch.setattr(files.os, "read", growing)
+    monkeypatch.setattr(disk_work.os, "read", growing)
     found = copy(source, persist, session)
     monkeypatch.undo()
     assert refused(found).startswith("PAYLOAD_TOO_LARGE: ")
@@ -173,7 +173,7 @@ def test_a_full_disk_leaves_no_part_of_a_copy(
         room[0] -= written
         return written
 
-    monkeypatch.setattr(files.os, "write", full)
+    monkeypatch.setattr(disk_work.os, "write", full)
     found = copy(persist / "a", persist, session)
     monkeypatch.undo()
     assert isinstance(found, NotCopied)
@@ -240,7 +240,7 @@ async def test_a_slow_copy_holds_nobody_else_up_and_one_that_fails_is_told(
         free.wait(10)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files, "_copy", slow)
+    monkeypatch.setattr(disk_work, "_copy", slow)
     house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
     await until(lambda: provider.heard("tool.call"))
     call = provider.heard("tool.call")[0]["id"]

@@ -5,9 +5,8 @@ import json
 import pytest
 
 from tapui.records.masking import Masks
-from tapui.runtime.inspections import TappedPort
-from tapui.runtime.matcher import RegexMatcher
-from tapui.runtime.redacting import inspected
+from tapui.runtime.inspections import TappedPort, inspected
+from tapui.runtime.system import RegexMatcher
 from tapui.wire import limits
 from tests.runtime.house import House, Json, Port, until
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.core.hooks.matching import PatternError
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from tapui.home import local_socket
 from tapui.home.local_socket import Peer, peer_of
-from tapui.runtime.processes.peers import PeerProcess, begun
+from tapui.runtime.processes.sights import PeerProcess, begun
 from tests.runtime.rawclient import open_descriptors
 
 LAST_PID = Path("/proc/sys/kernel/ns_last_pid")

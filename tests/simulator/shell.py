@@ -40,7 +40,7 @@ from tapui.records.syncer import Syncer
 from tapui.runtime import askers, disk_work, tasks
 from tapui.runtime import turn as turn_module
 from tapui.runtime.agents import Agents
-from tapui.runtime.processes import peers
+from tapui.runtime.processes import sights
 from tapui.runtime.processes.status import Status
 from tapui.runtime.turn import LoopTurn
 from tapui.settings import Records
@@ -385,7 +385,7 @@ class ShellWorld(World):
             (disk_work, "_log", _quiet),
             (tasks, "_log", _quiet),
             (askers, "look", lambda _pid: PERSON),
-            (peers, "system", SimpleNamespace(status=_status)),
+            (sights, "system", SimpleNamespace(status=_status)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
             (record_file, "os", FullDisk(self)),

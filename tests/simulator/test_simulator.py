@@ -211,6 +211,6 @@ def test_text_that_no_json_carries_is_found(
     def let_through(message: Message) -> Message:
         return message if isinstance(message, kind) else encodable(message)
 
-    monkeypatch.setattr("tapui.runtime.inprocess.encodable", let_through)
+    monkeypatch.setattr("tapui.runtime.ports.encodable", let_through)
     with pytest.raises(StoryError, match=r"(?s)(surrogates not allowed|streams on show).*--inside"):
         _run_all(range(200), inside=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.client.errors import NoGateway
+from tapui.client.gateways import NoGateway
 from tapui.home.run_folder import RunFolder
 from tapui.projection.feed import Link
 from tapui.settings import Timeouts

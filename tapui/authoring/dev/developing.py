@@ -23,8 +23,7 @@ from tapui.authoring.dev.relay import Relay, Shows
 from tapui.authoring.dev.relayed import RelayedProgram
 from tapui.authoring.dev.watching import Saves
 from tapui.provider.link import Dial
-from tapui.runtime.children.child import Child, Command, Ended
-from tapui.runtime.children.child_output import Source
+from tapui.runtime.children.child import Child, Command, Ended, Source
 from tapui.runtime.processes.status import INSIDE
 from tapui.secret import Secret
 from tapui.wire.message import Message

@@ -9,7 +9,7 @@ from msgspec import UNSET
 from tapui.authoring.describing import signature_of
 from tapui.authoring.dev.changes import ToolChanges
 from tapui.provider.trying import try_line
-from tapui.runtime.children.child_output import Source
+from tapui.runtime.children.child import Source
 from tapui.text import few, safe_text
 from tapui.wire.message import ActiveSession, Error, Tool
 from tapui.wire.provider import Hello, HelloAck, ToolCall, ToolResult

@@ -10,8 +10,7 @@ from tapui.cli.context import gateway
 from tapui.cli.failure import Failure
 from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayError, Refused
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, GatewayError, Refused
 from tapui.wire.events import Entry
 from tapui.wire.message import (
     Error,

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from tapui.cli import context, output
 from tapui.cli.arguments import CommandParser
 from tapui.cli.failure import WRONG_USE, Failure
-from tapui.home.accounts import other_people
+from tapui.home.accounts import PortConsent, other_people
 from tapui.home.paths import Home
-from tapui.home.port_consent import PortConsent
 from tapui.hosts.copilot.errors import NO_CLI
 from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
 from tapui.invocation import command

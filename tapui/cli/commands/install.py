@@ -14,12 +14,12 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import home, loaded, port_is_explicit
 from tapui.cli.failure import Failure
-from tapui.client.errors import GatewayError, NoPlace, Refused
+from tapui.client.gateways import GatewayError, NoPlace, Refused
 from tapui.client.socket import GatewaySocket
-from tapui.files.sealed_file import EditedError, SealedFile
+from tapui.files.private_file import EditedError, SealedFile
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, gateways
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
 from tapui.hosts.copilot.install.mcp_config import McpConfig, NotOursError, own_entry
 from tapui.hosts.copilot.install.skill_files import skill_files

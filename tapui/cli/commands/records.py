@@ -16,8 +16,8 @@ from tapui.projection import alarms, orders
 from tapui.projection.asking import by_rule, by_whom, command_line, rule_name
 from tapui.projection.summary import summary_of
 from tapui.records import reader
-from tapui.records.keeping import KeptSession, kept_sessions, remove
 from tapui.records.reader import Damage, Record
+from tapui.records.retention import KeptSession, kept_sessions, remove
 from tapui.wire import events as ev
 
 COMMANDS = """
@@ -248,7 +248,7 @@ def _is_removed(session: KeptSession, *, is_named: bool) -> bool:
 
 def _unindex() -> None:
     """Take what was removed out of the index. A running tapui does so itself within a minute."""
-    from tapui.index.current import bring_up_to_date
+    from tapui.index.update import bring_up_to_date
 
     try:
         bring_up_to_date(home().state, INDEX_SECONDS)

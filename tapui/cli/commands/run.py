@@ -21,8 +21,7 @@ from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway, home, options
 from tapui.cli.failure import DENIED, FAILED, NO_GATEWAY, UNTRUSTED, WRONG_USE, Failure
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayError, GatewayLost, NoGateway
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, NoGateway
 from tapui.home.run_folder import gateways
 from tapui.policies.rules import PolicyRule
 from tapui.projection import asking

@@ -8,8 +8,7 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, count, moment
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import indexed_session, open_index
-from tapui.index.asked import asked_for
-from tapui.index.search import Hit
+from tapui.index.search import Hit, asked_for
 
 COMMANDS = """
 190 search: find words in everything that was recorded

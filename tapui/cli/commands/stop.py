@@ -10,8 +10,7 @@ from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway, home
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayLost, Refused
-from tapui.client.gateways import FoundGateway, still_runs
+from tapui.client.gateways import FoundGateway, GatewayLost, Refused, still_runs
 from tapui.projection.state import is_open
 from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import Error

@@ -7,8 +7,7 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import Refused
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, Refused
 from tapui.wire.message import Error
 from tapui.wire.tower import TokenMint, TokenMinted
 

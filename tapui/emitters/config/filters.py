@@ -7,7 +7,7 @@ from tapui.core.hooks.matching import PatternError
 from tapui.emitters.config.bounds import MAX_PATTERN_CHARACTERS
 from tapui.emitters.config.fields import Fields
 from tapui.emitters.config.problems import quoted
-from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.system import RegexMatcher
 from tapui.wire import limits
 from tapui.wire.emitters import Ownership, Rules
 from tapui.wire.provider import FilterRule

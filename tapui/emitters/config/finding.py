@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tapui.emitters.config.bounds import MAX_FILE
-from tapui.files.folder_file import open_within, read_up_to, real_path, reason
+from tapui.files.foreign_file import open_within, read_up_to, real_path, reason
 
 NEW_FILE = "tap.config.json"
 """What is written where a folder has no configuration yet."""

@@ -19,7 +19,7 @@ from tapui.emitters.config.filters import PatternCheck
 from tapui.emitters.config.finding import FoundFile, find, real_folder
 from tapui.emitters.config.normalising import emitter_of, provider_of, stream_of
 from tapui.emitters.config.problems import EntryRefusedError, JsonPath, Problems, quoted
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.text import safe_text
 
 EMITTER_LISTS = ("emitters", "monitors")

@@ -27,7 +27,7 @@ from tapui.emitters.config.spelling import (
     new_entry,
     stream_values,
 )
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.files.locked_folder import locked
 from tapui.wire.emitters import Delivery, Injector, Ownership
 from tapui.wire.provider import FilterRule

@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from tapui.emitters.consent.startable import Kind, Startable
 from tapui.files import private_file
-from tapui.files.folder_file import read_up_to, reason
+from tapui.files.foreign_file import read_up_to, reason
 from tapui.files.locked_folder import locked
 from tapui.files.private_file import private_folder
 from tapui.text import safe_text

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tapui.emitters.consent.named_words import named_words
 from tapui.emitters.consent.startable import Startable
-from tapui.files.folder_file import inner_parts, open_within, read_up_to, real_path
+from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
 

@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry, Schedule
-from tapui.files.folder_file import real_path
+from tapui.files.foreign_file import real_path
 from tapui.text import safe_text
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.provider import FilterRule

@@ -17,7 +17,7 @@ from tapui.emitters.runner.messages import (
     RunnerReady,
 )
 from tapui.runtime.children.child import Child, Ended
-from tapui.runtime.children.own_program import ProgramLog, own_program
+from tapui.runtime.children.supervisor import ProgramLog, own_program
 
 LEAVE_SECONDS = 5.0
 """How long it may take to end when it is asked to."""

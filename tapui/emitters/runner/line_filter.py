@@ -16,10 +16,8 @@ from types import FrameType
 from typing import Any
 
 from tapui.core.hooks.matching import PatternError
-from tapui.core.runs.reports import (
-    Outcome,
-)
-from tapui.runtime.matcher import RegexMatcher
+from tapui.core.runs.reports import Outcome
+from tapui.runtime.system import RegexMatcher
 from tapui.wire.limits import MATCH_TIMEOUT, MAX_HOOK_RULES, MAX_PATTERN, MAX_SUBJECT
 from tapui.wire.provider import FilterRule
 

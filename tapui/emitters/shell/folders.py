@@ -27,7 +27,7 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
 from tapui.emitters.consent.kept import FOLDER
 from tapui.emitters.shell.plans import asking, folder_emitters, plan_of, problems_in_words
 from tapui.emitters.shell.save_order import EmitterKeeping
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
 from tapui.text import safe_text
 

@@ -13,7 +13,7 @@ from tapui.emitters.config.saving import SaveError, save_emitter, save_stream
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.consent.kept import KeptConsent
 from tapui.emitters.consent.startable import Startable, startable
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.policies.rules import is_within
 
 _OLD = "{old} is never written: {new} has what it said, and counts from now on"

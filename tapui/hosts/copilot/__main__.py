@@ -16,13 +16,13 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from tapui.client.errors import GatewayError
+from tapui.client.gateways import GatewayError
 from tapui.client.socket import GatewaySocket
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive, ReportLevel
 from tapui.hosts.socket_port import HostSocket
-from tapui.runtime.children.own_program import LOG_FORMAT
+from tapui.runtime.children.supervisor import LOG_FORMAT
 from tapui.wire.host import HostNotice, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES
 

@@ -16,8 +16,7 @@ from tapui.hosts.copilot.finding.discovery import Cli, Discovery, ports_of
 from tapui.hosts.copilot.finding.unattached import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.children.child import Ended
-from tapui.runtime.children.own_program import ProgramLog, own_program
-from tapui.runtime.children.supervisor import Backoff, Supervisor
+from tapui.runtime.children.supervisor import Backoff, ProgramLog, Supervisor, own_program
 from tapui.wire import limits
 from tapui.wire.host import HostAck, HostHello, SessionsUnattached
 from tapui.wire.message import Message

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from tapui.client import gateways
-from tapui.client.errors import GatewayError, GatewayLost, NoGateway, Refused
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, NoGateway, Refused
 from tapui.client.socket import GatewaySocket
 from tapui.home.paths import Home
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.socket_port import HostSocket
 from tapui.invocation import command
 from tapui.wire.codec import raw

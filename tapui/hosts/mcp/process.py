@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tapui.home.paths import Home
 from tapui.hosts.mcp.link import GatewayLink
-from tapui.runtime.children.own_program import LOG_FORMAT
+from tapui.runtime.children.supervisor import LOG_FORMAT
 
 if TYPE_CHECKING:
     from tapui.hosts.mcp.door import McpDoor

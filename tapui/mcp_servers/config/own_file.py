@@ -8,7 +8,7 @@ from typing import Any
 from tapui.emitters.config.document import JsonDocument, UnreadableError
 from tapui.emitters.config.edits import EditError, with_value, without
 from tapui.files import private_file
-from tapui.files.folder_file import open_within, read_up_to, real_path, reason
+from tapui.files.foreign_file import open_within, read_up_to, real_path, reason
 from tapui.files.locked_folder import locked
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import MAX_FILE

@@ -10,7 +10,7 @@ from tapui.emitters.config.document import JsonDocument, UnreadableError
 from tapui.emitters.config.entries import ConfigProblem
 from tapui.emitters.config.finding import real_folder
 from tapui.emitters.config.problems import EntryRefusedError, JsonPath, Problems, quoted
-from tapui.files.folder_file import open_within, read_up_to, real_path, reason
+from tapui.files.foreign_file import open_within, read_up_to, real_path, reason
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import (
     MAX_ARGUMENTS,

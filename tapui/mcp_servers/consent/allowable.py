@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from tapui.files.folder_file import real_path
+from tapui.files.foreign_file import real_path
 from tapui.mcp_servers.config.entries import ServerEntry, ServerSource
 from tapui.mcp_servers.config.templates import Template
 from tapui.text import safe_text

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 
 from tapui.files import private_file
-from tapui.files.folder_file import read_up_to, reason
+from tapui.files.foreign_file import read_up_to, reason
 from tapui.files.locked_folder import locked
 from tapui.files.private_file import private_folder
 from tapui.mcp_servers.consent.allowable import Allowable

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from tapui.emitters.runner.environment import command_environment
 from tapui.emitters.runner.processes import MARK
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.templates import MissingValueError, Template
 from tapui.mcp_servers.consent.allowable import Allowable, allowable

@@ -14,9 +14,8 @@ from tapui.mcp_servers.messages import (
     line,
     read_by_tapui,
 )
-from tapui.runtime.children.child import Child, Ended
-from tapui.runtime.children.child_output import Source
-from tapui.runtime.children.own_program import ProgramLog, own_program
+from tapui.runtime.children.child import Child, Ended, Source
+from tapui.runtime.children.supervisor import ProgramLog, own_program
 
 MODULE = "tapui.mcp_servers.bridge"
 LEAVE_SECONDS = 4.0

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from tapui.core.approvals.part_questions import PartQuestion
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.consent.consents import MayRun, ServerProposal
 from tapui.mcp_servers.consent.pins import (

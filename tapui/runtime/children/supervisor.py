@@ -1,12 +1,37 @@
-"""A child process that is started again when it fails, with pauses that grow."""
+"""Child processes of tapui's own programs: their start, their log, a new start after a failure."""
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+import logging
+import re
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
-from tapui.runtime.children.child import STOP_SECONDS, Child, Command, Ended
-from tapui.runtime.children.child_output import OnLine
+from tapui import update
+from tapui.runtime.children.child import STOP_SECONDS, Child, Command, Ended, OnLine, Source
+
+_log = logging.getLogger(__name__)
+INHERITED = (
+    "HOME",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "LOGNAME",
+    "PATH",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONPATH",
+    "PYTHONPYCACHEPREFIX",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "VIRTUAL_ENV",
+)
+"""What such a process gets of the environment."""
+LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
+"""How such a process writes its log, on its standard error."""
+_LINE = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
 
 
 @dataclass(slots=True)
@@ -32,8 +57,8 @@ class Backoff:
 class Supervisor:
     """Keeps a child running until it ends with exit code 0, or until `stop()`.
 
-    `on_line` takes its output. `on_fault` is told of each other end, or of the error when it
-    could not be started, with the seconds until the next start.
+    `on_line` takes its output. `on_fault` gets each other end, or the error of a start that
+    failed, with the seconds until the next start.
     """
 
     def __init__(
@@ -89,3 +114,36 @@ class Supervisor:
         self._stopping.set()
         if self._child is not None:
             await self._child.stop(within)
+
+
+def own_program(
+    module: str, *args: str, environ: Mapping[str, str], is_whole: bool = False
+) -> Command:
+    """Return the command that runs one of our modules with this interpreter.
+
+    It gets what is `INHERITED` of the environment; with `is_whole`, all of it.
+    """
+    given = environ if is_whole else [name for name in INHERITED if name in environ]
+    return Command(
+        # -P: what lies in the folder that tapui was started in is never imported.
+        (sys.executable, "-P", "-m", module, *args),
+        {name: environ[name] for name in given},
+        cwd=Path("/"),
+    )
+
+
+class ProgramLog:
+    """Takes the output of such a process into the log of this one."""
+
+    def __init__(self) -> None:
+        self._level = logging.INFO
+
+    def take(self, source: Source, text: str) -> None:
+        """Log a line of its log; one without a level belongs to the line before."""
+        update.look_at(text)
+        line = _LINE.match(text)
+        if line is None:
+            _log.log(self._level, "%s: %s", source, text)
+            return
+        self._level = logging.getLevelNamesMapping()[line[1]]
+        logging.getLogger(line[2]).log(self._level, "%s", line[3])

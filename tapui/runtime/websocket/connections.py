@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from tapui.core.model import Way
-from tapui.runtime.outbox import Flusher
-from tapui.runtime.ports import Door
+from tapui.runtime.ports import Door, Flusher
 from tapui.wire.limits import MAX_FRAME_BYTES, MAX_RESULT_BYTES
 
 MAX_TRANSIENT = 100

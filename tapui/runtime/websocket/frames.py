@@ -79,7 +79,7 @@ class Incoming:
     `protocol` is the connection's state machine, just opened and with nothing buffered; it is made
     with a small `max_size`, as only control frames and violations reach it. Pings are answered and
     close frames echoed in its output (`has_output` is set then); when it leaves the open state (a
-    close frame, a violation, a message over `limit`), whoever calls `receive()` finds it there.
+    close frame, a violation, a message over `limit`), the caller of `receive()` finds it there.
 
     Messages of up to `whole` bytes are kept; of larger ones up to `limit` bytes the first 64 KiB.
     """
@@ -257,7 +257,7 @@ class Incoming:
             if frame.opcode not in (Opcode.TEXT, Opcode.BINARY, Opcode.CONT):
                 events.append(frame)
         if has_sent_eof(protocol):
-            self._handed_over = True  # it discards whatever follows
+            self._handed_over = True  # it discards all that follows
 
 
 def _unmask(chunk: bytes | bytearray, start: int, stop: int) -> bytes:

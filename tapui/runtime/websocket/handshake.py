@@ -81,7 +81,7 @@ def _bad_origin(request: Request, *, is_local: bool) -> str | None:
     if origin is None:
         return "Origin must be given once."
     if not origin or origin.lower() == "null":
-        return "This page has no Origin of its own (null), so nobody could tell who asks."
+        return "This page has no Origin of its own (null), so its site is unknown."
     if any(char in origin for char in " \t,"):
         return "Origin must name one origin."
     return None

@@ -1,4 +1,4 @@
-"""Binding the gateway's port on both loopback addresses, and saying who holds it if somebody does.
+"""Binding the gateway's port on both loopback addresses, and naming the process that holds it.
 
 `localhost` means 127.0.0.1 to one client and ::1 to the next, so one program must own both. Only a
 machine without IPv6 has the first alone. Nothing is ever bound to a wildcard address.
@@ -147,7 +147,7 @@ async def _is_gateway(address: str, port: int) -> bool:
             while len(reply) < 2048 and (part := await reader.read(2048)):
                 reply += part
     except (OSError, TimeoutError):
-        pass  # whatever it said until then
+        pass  # what it sent until then counts
     finally:
         if writer is not None:
             writer.transport.abort()

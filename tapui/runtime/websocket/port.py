@@ -15,8 +15,7 @@ from websockets.server import ServerProtocol
 
 from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN, Peer, peer_of
-from tapui.runtime import socket_table
-from tapui.runtime.processes.peers import begun
+from tapui.runtime.processes.sights import begun, socket_owner
 from tapui.runtime.websocket import handshake
 from tapui.runtime.websocket.connections import Roster
 from tapui.runtime.websocket.frames import (
@@ -92,7 +91,7 @@ class WebSocketPort(asyncio.Protocol):
             if self.peer.uid not in (None, os.geteuid()):
                 self.abort()  # the folder is no other user's to enter: root, perhaps
         elif (ends := self.client_end) is not None:
-            uid = socket_table.owner(*ends)
+            uid = socket_owner(*ends)
             self.peer = Peer(None, uid)
             self.way = Way.OWN if uid == os.geteuid() else Way.OTHER
 
@@ -346,7 +345,7 @@ class WebSocketPort(asyncio.Protocol):
 
     def _no_pong(self) -> None:
         if not self._wanted:
-            # It may well have answered: nobody has looked.
+            # It may well have answered: this end does not read while it is paused.
             self._send_ping()
             return
         self.close(CloseCode.INTERNAL_ERROR, "no answer to a ping")

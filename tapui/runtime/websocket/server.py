@@ -11,8 +11,7 @@ import socket
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tapui.runtime.outbox import Flusher
-from tapui.runtime.ports import Door
+from tapui.runtime.ports import Door, Flusher
 from tapui.runtime.websocket.connections import MAX_TRANSIENT, Roster, Timing
 from tapui.runtime.websocket.listening import BACKLOG, open_loopback
 
@@ -95,7 +94,7 @@ class Server:
     async def stop(self, drain_timeout: float = 2.0) -> None:
         """Close every connection (1001), wait at most `drain_timeout` seconds, cut off the rest.
 
-        The port stays ours until the end, so that nobody takes it over half-way.
+        The port stays ours until the end, so that no other program takes it over half-way.
         """
         roster, self._roster = self._roster, None
         if roster is None:

@@ -27,7 +27,7 @@ def release(protocol: ServerProtocol) -> None:
     """Let the state machine of a connection that is gone be freed when it is dropped.
 
     Its parser refers to it and so does what ended the parser: only a garbage collection would find
-    the two, with whatever was read last.
+    the two, with what was read last.
     """
     protocol.parser.close()
     protocol.parser_exc = protocol.handshake_exc = None

@@ -5,8 +5,7 @@ import logging
 import os
 
 from tapui.runtime.children.child import Ended
-from tapui.runtime.children.own_program import ProgramLog, own_program
-from tapui.runtime.children.supervisor import Supervisor
+from tapui.runtime.children.supervisor import ProgramLog, Supervisor, own_program
 from tapui.station.parts.part import GatewayAccess, pause
 
 START_SECONDS = 2.0

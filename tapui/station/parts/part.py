@@ -52,7 +52,7 @@ class Part(Protocol):
 
     @property
     def name(self) -> str:
-        """What the person is told has failed, such as "the search for Copilot sessions"."""
+        """What has failed, in words for the person, such as "the search for Copilot sessions"."""
 
     def start(self, access: GatewayAccess) -> None:
         """Begin, without waiting for anything. Must not raise for what the world does to it."""

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from tapui.home.tools_token import ToolsTokenFile
+from tapui.home.tokens import ToolsTokenFile
 from tapui.policies.reading import RuleFault
 from tapui.secret import Secret
 from tapui.settings.rule_files import RuleFiles, guards

@@ -14,12 +14,11 @@ from tapui.cli.context import gateway, home, session_of
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import NoGateway
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.shell.plans import asking, folder_emitters
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.projection.asking import RIGHTS, detail_of, emitter_text
 from tapui.projection.state import is_waiting
 from tapui.text import revealed

@@ -13,8 +13,7 @@ from tapui.cli.context import gateway
 from tapui.cli.failure import Failure
 from tapui.cli.journals import folders_of
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import NoGateway
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.wire.events import Entry, StreamPosted

@@ -17,8 +17,7 @@ from tapui.cli import output
 from tapui.cli.context import gateway, home, session_of
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import NoGateway
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.core.emitters import registry
 from tapui.core.runs.schedules import span_in_words
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
@@ -27,7 +26,7 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.consent.named_files import named_files
 from tapui.emitters.consent.startable import startable
 from tapui.emitters.shell.plans import asking, file_problem, folder_emitters
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.projection.summary import one_line
 from tapui.wire.emitters import Emitter
 from tapui.wire.subjects import Session

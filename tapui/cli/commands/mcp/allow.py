@@ -13,9 +13,8 @@ from tapui.cli.context import gateway, home
 from tapui.cli.failure import Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import NoGateway
-from tapui.client.gateways import FoundGateway
-from tapui.files.folder_file import reason
+from tapui.client.gateways import FoundGateway, NoGateway
+from tapui.files.foreign_file import reason
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tapui.projection.asking import RIGHTS, detail_of, given_values, server_text
 from tapui.projection.state import is_waiting

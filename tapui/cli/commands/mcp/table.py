@@ -9,8 +9,7 @@ from tapui.cli import output
 from tapui.cli.context import gateway, home
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
-from tapui.client.errors import GatewayError, NoGateway
-from tapui.client.gateways import FoundGateway
+from tapui.client.gateways import FoundGateway, GatewayError, NoGateway
 from tapui.emitters.runner.environment import deciding
 from tapui.hosts.mcp import package
 from tapui.mcp_servers.config.entries import ServerEntry

@@ -13,7 +13,7 @@ from tapui.cli.commands.mcp.table import the_one
 from tapui.cli.context import home, loaded
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
-from tapui.files.folder_file import reason
+from tapui.files.foreign_file import reason
 from tapui.hosts.mcp import package
 from tapui.invocation import command
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents

@@ -3,7 +3,7 @@
 from importlib import resources
 from pathlib import Path
 
-from tapui.files.sealed_file import SealedFile
+from tapui.files.private_file import SealedFile
 
 SKILLS = ("tap-loop", "create-provider")
 _NAME = "SKILL.md"

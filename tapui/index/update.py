@@ -9,14 +9,15 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
 from tapui.index import usage
 from tapui.index.folder_state import FolderState
-from tapui.index.reading import Placed, in_order
 from tapui.index.rows import IndexRow, RowWriter
-from tapui.index.sources import Source, record_files
+from tapui.index.sources import Placed, Source, in_order, record_files, record_folders
+from tapui.index.store import IndexHeld, discard, index_path, is_damage, writing
 from tapui.index.texts import found_in
 from tapui.index.usage import UsageRow
 from tapui.projection.fold import fold
@@ -57,7 +58,7 @@ class Updater:
     """Reads new records into an index that is open for writing.
 
     `stop` is asked now and then: once it returns True, what was read is kept and the rest is left.
-    `progress` is told bytes done and bytes in all.
+    `progress` gets the bytes done and the bytes in all.
     """
 
     def __init__(
@@ -392,3 +393,40 @@ def _written(path: Path) -> float:
 
 def _pairs(connection: sqlite3.Connection, query: str) -> list[tuple[str, int]]:
     return [(name, number) for name, number in connection.execute(query)]
+
+
+Freshness = Literal["current", "held", "unfinished"]
+"""`held`: a running tapui keeps the index, and is at most a second behind once it is complete."""
+
+
+def bring_up_to_date(
+    state_dir: Path,
+    seconds: float,
+    progress: Callable[[int, int], None] = lambda _done, _total: None,
+) -> Freshness:
+    """Index what is new, for at most `seconds`; raises `OSError` and `sqlite3.Error`.
+
+    An index that turns out to be damaged meanwhile is made again, once.
+    """
+    deadline = time.monotonic() + seconds
+    try:
+        return _brought(state_dir, deadline, progress)
+    except sqlite3.DatabaseError as error:
+        if not is_damage(error):
+            raise
+        discard(index_path(state_dir), error)
+    return _brought(state_dir, deadline, progress)
+
+
+def _brought(state_dir: Path, deadline: float, progress: Callable[[int, int], None]) -> Freshness:
+    try:
+        with writing(state_dir) as connection:
+            updater = Updater(
+                connection,
+                stop=lambda: time.monotonic() > deadline,
+                progress=progress,
+            )
+            folders = record_folders(state_dir)
+            return "current" if updater.update(folders, is_all=True) else "unfinished"
+    except IndexHeld:
+        return "held"

@@ -1,4 +1,4 @@
-"""How long records are kept: which may go, and removing them. Nothing that is written to goes."""
+"""How long records are kept: which may go, and removing them. What is written to stays."""
 
 import contextlib
 import logging
@@ -12,7 +12,7 @@ from pathlib import Path
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
 from tapui.records import register
 from tapui.records.reader import ALL_COLLECTIONS
-from tapui.records.rotation import RESULTS_FOLDER
+from tapui.records.record_file import RESULTS_FOLDER
 
 _OURS = re.compile(rf"(?:{'|'.join(ALL_COLLECTIONS)})(?:\.\d{{1,18}})?\.jsonl\Z")
 _LOCK = ".lock"
@@ -87,7 +87,7 @@ def expire(state_dir: Path, days: int, now: float | None = None) -> list[str]:
     """Remove the records of sessions that ended at least `days` days ago; return their ids.
 
     Of what belongs to no session the files that are as old go, too. What is written to stays for
-    the next time, and so does what cannot be removed, which is told in the log.
+    the next time, and so does what cannot be removed, which is logged.
     """
     before = (time.time() if now is None else now) - days * 86_400
     removed = []
@@ -108,7 +108,7 @@ def _told_if_impossible(what: str) -> Iterator[None]:
     try:
         yield
     except FolderHeldError:
-        pass  # somebody writes there
+        pass  # another process writes there
     except OSError as error:
         _log.warning("%s cannot be removed: %s", what, error)
 
