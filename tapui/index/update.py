@@ -15,10 +15,9 @@ import msgspec
 
 from tapui.index import usage
 from tapui.index.folder_state import FolderState
-from tapui.index.rows import IndexRow, RowWriter
+from tapui.index.rows import IndexRow, RowWriter, found_in
 from tapui.index.sources import Placed, Source, in_order, record_files, record_folders
 from tapui.index.store import IndexHeld, discard, index_path, is_damage, writing
-from tapui.index.texts import found_in
 from tapui.index.usage import UsageRow
 from tapui.projection.fold import fold
 from tapui.projection.hunks import Edit, edits_of

@@ -15,7 +15,7 @@ import msgspec
 from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text
 from tapui.home.paths import MANAGED, Home, is_split
 from tapui.settings import Settings
-from tapui.settings.toml_lines import TomlPath, key_lines, line_of, syntax_fault
+from tapui.settings.toml_file import TomlPath, key_lines, line_of, syntax_fault
 from tapui.text import safe_text
 from tapui.wire.limits import MAX_CONTEXT, MAX_TOOLS
 

@@ -13,7 +13,7 @@ from tapui.home.paths import MANAGED, Home
 from tapui.policies.guarded import Guards
 from tapui.policies.reading import FolderRules, RuleFault, RuleFile, RuleReader
 from tapui.policies.rules import PolicyRule
-from tapui.settings.toml_lines import key_lines, line_of, syntax_fault
+from tapui.settings.toml_file import key_lines, line_of, syntax_fault
 from tapui.wire.subjects import RuleSource
 
 FOLDER_FILES = (".github/tapui.toml", "tapui.toml")

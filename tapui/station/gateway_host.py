@@ -13,7 +13,7 @@ import logging
 import signal
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,44 +29,20 @@ from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import Message
 
 if TYPE_CHECKING:
+    from tapui.station.running_gateway import RunningGateway
     from tapui.tower.app.app import TowerApp
 
 _log = logging.getLogger(__name__)
 
-
-# What the main thread sends
 _ANSWER_SECONDS = 5.0
 """How long the gateway's thread may take to say whether it goes on without a screen."""
 _JOIN_SECONDS = 5.0
 """How long the thread may take after `GatewayEnded`."""
+_STOP_SECONDS = SHUTDOWN_MS / 1000
+"""How long providers may take to clean up."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """End, with at most `within` seconds for providers."""
-
-    within: float = SHUTDOWN_MS / 1000
-
-
-@dataclass(frozen=True, slots=True)
-class Force:
-    """Do not wait for providers any longer."""
-
-
-@dataclass(frozen=True, slots=True)
-class StartOver:
-    """The tower has fallen behind: send it a new snapshot."""
-
-
-@dataclass(frozen=True, slots=True)
-class ScreenLost:
-    """The terminal has vanished: go on while a session or provider is attached, else end."""
-
-
-Command = Message | Stop | Force | StartOver | ScreenLost
-
-
-# What the gateway tells
+# What the gateway reports
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +60,7 @@ class Reported:
 
 @dataclass(frozen=True, slots=True)
 class StopAsked:
-    """A client asked it to end (`tapui stop`), or it is idle; it waits for `Stop`."""
+    """A client asked it to end (`tapui stop`), or it is idle; it waits for `stop`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,10 +84,11 @@ Told = Started | Reported | StopAsked | GoesOn | Waiting | GatewayEnded
 
 
 class GatewayThread:
-    """A gateway on its own thread and loop, as the main thread sees it.
+    """A gateway on its own thread and loop.
 
-    It listens on `sockets`, which it closes; its tower's feed goes into `lane`; what it tells is
-    put into `told`.
+    It listens on `sockets`, which it closes; its tower's feed goes into `lane`; what it reports is
+    put into `told`. The public methods are the main thread's: they hand over to the loop, on which
+    all else runs.
     """
 
     def __init__(
@@ -127,16 +104,35 @@ class GatewayThread:
         self._told = told
         self.way = RightOfWay()
         """The gateway's, which the main thread gives between the pieces of its work."""
-        self._commands: Mailbox[Command] = Mailbox()
-        self._life: _Life | None = None
+        self._calls: Mailbox[Callable[[], None]] = Mailbox()
+        self._running: RunningGateway | None = None
+        self._feed: FeedSource | None = None
+        self._has_screen = True
         self._thread = threading.Thread(target=self._main, name="gateway", daemon=True)
 
     def start(self) -> None:
         """Begin; reports `Started` or `GatewayEnded`."""
         self._thread.start()
 
-    def send(self, command: Command) -> None:
-        self._commands.put(command)
+    def send(self, message: Message) -> None:
+        """Pass a message of the tower on; dropped while the gateway does not run."""
+        self._calls.put(lambda: self._feed.send(message) if self._feed is not None else None)
+
+    def start_over(self) -> None:
+        """The tower has fallen behind: send it a new snapshot."""
+        self._calls.put(lambda: self._feed.start_over() if self._feed is not None else None)
+
+    def lose_screen(self) -> None:
+        """The terminal has vanished: go on while a session or provider is attached, else end."""
+        self._calls.put(self._lose_screen)
+
+    def stop(self, within: float) -> None:
+        """End, with at most `within` seconds for providers."""
+        self._calls.put(lambda: self._end(within))
+
+    def force(self) -> None:
+        """Do not wait for providers any longer."""
+        self._calls.put(lambda: self._running.force() if self._running is not None else None)
 
     def join(self, seconds: float) -> bool:
         """Wait for the thread's end; return whether it came."""
@@ -145,8 +141,8 @@ class GatewayThread:
 
     def remove_files(self) -> None:
         """Remove the gateway's token files in its place, when it hangs."""
-        if self._life is not None:
-            self._life.running.remove_files()
+        if self._running is not None:
+            self._running.remove_files()
 
     # The gateway's thread
 
@@ -155,7 +151,7 @@ class GatewayThread:
         try:
             with asyncio.Runner(loop_factory=tuning.new_loop) as runner:
                 fault = runner.run(self._live())
-        except BaseException as error:  # noqa: BLE001 - logged and told; the thread ends with it
+        except BaseException as error:  # noqa: BLE001 - logged and reported; the thread ends with it
             _log.critical("the gateway's thread died", exc_info=error)
             fault = StartFault(1, f"the gateway died: {type(error).__name__}")
         finally:
@@ -163,86 +159,51 @@ class GatewayThread:
             self._told.put(GatewayEnded(fault))
 
     async def _live(self) -> StartFault | None:
-        self._life = life = _Life(self._options, self._lane, self._told, self.way)
-        self._commands.open(life.take)
-        return await life.live(self._sockets)
-
-
-class _Life:
-    """The gateway's side of the thread: one gateway from its start to its end."""
-
-    def __init__(
-        self, options: Options, lane: TowerLane, told: Mailbox[Told], way: RightOfWay
-    ) -> None:
         from tapui.station.running_gateway import RunningGateway
 
-        self._lane = lane
-        self._told = told
-        self._way = way
-        self._feed: FeedSource | None = None
         self._stop: asyncio.Future[float] = asyncio.get_running_loop().create_future()
-        self._has_screen = True
-        self.running = RunningGateway(options, self._report, self._asked)
-
-    async def live(self, sockets: Sequence[socket.socket]) -> StartFault | None:
+        running = self._running = RunningGateway(self._options, self._report, self._stop_asked)
+        self._calls.open(lambda call: call())
         try:
-            await self.running.start(sockets)
-        except Exception as error:  # noqa: BLE001 - told; what is not foreseen is logged
+            await running.start(self._sockets)
+        except Exception as error:  # noqa: BLE001 - reported; what is not foreseen is logged
             return start_fault(error)
-        self.running.turn.way = self._way
-        self._feed = FeedSource(self.running.turn, self._lane)
+        running.turn.way = self.way
+        self._feed = FeedSource(running.turn, self._lane)
         self._told.put(Started())
         within = 0.0
         try:
-            self.running.load()
+            running.load()
             with tuning.settled():
                 within = await self._stop
         finally:
-            if within and self.running.is_waited_for:
+            if within and running.is_waited_for:
                 self._told.put(Waiting())
-            await self.running.stop(within)
+            await running.stop(within)
         return None
 
-    def take(self, command: Command) -> None:
-        """Carry out a command of the main thread."""
-        match command:
-            case Stop():
-                self._end(command.within)
-            case Force():
-                self.running.force()
-            case StartOver():
-                if self._feed is not None:
-                    self._feed.start_over()
-            case ScreenLost():
-                self._lose_screen()
-            case _:
-                if self._feed is not None:
-                    self._feed.send(command)
-
     def _lose_screen(self) -> None:
-        if not self._has_screen:
+        running = self._running
+        if not self._has_screen or running is None:
             return
         self._has_screen = False
         if self._feed is not None:
             self._feed.close()
-        if self._stop.done() or self._feed is None or not self.running.has_company:
-            self._end(Stop().within)
+        if self._stop.done() or self._feed is None or not running.has_company:
+            self._end(_STOP_SECONDS)
             return
         self._told.put(GoesOn())
-        self.running.end_when_idle(lambda: self.running.has_company, self._asked)
-
-    def _asked(self) -> None:
-        self._told.put(StopAsked())
+        running.end_when_idle(lambda: running.has_company, self._stop_asked)
 
     def _end(self, within: float) -> None:
         if not self._stop.done():
             self._stop.set_result(within)
 
+    def _stop_asked(self) -> None:
+        self._told.put(StopAsked())
+
     def _report(self, text: str, level: ReportLevel) -> None:
         self._told.put(Reported(text, level))
-
-
-# The main thread
 
 
 class GatewayHost:
@@ -276,7 +237,7 @@ class GatewayHost:
             f"ws://localhost:{sockets[0].getsockname()[1]}",
             self._lane,
             send=self._thread.send,
-            start_over=lambda: self._thread.send(StartOver()),
+            start_over=self._thread.start_over,
             end=self._end_feed,
         )
 
@@ -325,7 +286,7 @@ class GatewayHost:
         self._has_screen = False
         if not self._has_begun:
             return False
-        self._thread.send(ScreenLost())
+        self._thread.lose_screen()
         try:
             async with asyncio.timeout(_ANSWER_SECONDS):
                 return await asyncio.shield(self._goes_on)
@@ -344,7 +305,7 @@ class GatewayHost:
     def signalled(self, number: signal.Signals) -> None:
         """A signal came while there is no screen: end; while it ends, do not wait any longer."""
         if self._is_ending:
-            self._thread.send(Force())
+            self._thread.force()
         elif number is not signal.SIGHUP:  # the terminal is gone already
             self._over.set()
 
@@ -356,11 +317,11 @@ class GatewayHost:
             await self._has_ended(within)
 
     async def _has_ended(self, within: float) -> bool:
-        """Have the gateway end, unless it was told to; return whether it has, in time."""
+        """Have the gateway end, unless it is ending; return whether it has, in time."""
         self._is_ending = True
         if self._deadline is None:
             self._deadline = asyncio.get_running_loop().time() + process_end.END_SECONDS
-            self._thread.send(Stop(within))
+            self._thread.stop(within)
         try:
             async with asyncio.timeout_at(self._deadline):
                 await self._ended.wait()
@@ -382,7 +343,7 @@ class GatewayHost:
             for opened in self._sockets:
                 opened.close()
             return
-        if not await self._has_ended(Stop().within):
+        if not await self._has_ended(_STOP_SECONDS):
             self._give_up()
         if not await asyncio.to_thread(self._thread.join, _JOIN_SECONDS):
             self._give_up()

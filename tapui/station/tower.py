@@ -15,7 +15,7 @@ from tapui.home.paths import Home
 from tapui.home.tokens import default_token_file
 from tapui.runtime import tuning
 from tapui.runtime.websocket.listening import ListenError, PortTaken, open_loopback
-from tapui.settings import writing
+from tapui.settings import toml_file
 from tapui.station import terminal
 from tapui.station.faults import StartFault, faults_logged, start_fault
 from tapui.station.gateway_host import GatewayHost
@@ -206,8 +206,8 @@ def _app(
         bell=options.settings.bell,
         note=note,
         notices=notices,
-        on_theme=partial(writing.keep_theme, options.config_path),
-        on_rule=None if options.is_demo else partial(writing.keep_rules, options.config_path),
+        on_theme=partial(toml_file.keep_theme, options.config_path),
+        on_rule=None if options.is_demo else partial(toml_file.keep_rules, options.config_path),
         on_start_here=on_start_here,
         on_shown=on_shown,
         give_way=give_way,
@@ -251,7 +251,7 @@ async def _replay(options: Options, home: Home, folders: list[Path], name: str, 
         theme_folders=theme_files.folders_of(options.config_path),
         bell=False,
         note="replay",
-        on_theme=partial(writing.keep_theme, options.config_path),
+        on_theme=partial(toml_file.keep_theme, options.config_path),
         log_file=log,
         keys=options.settings.keys,
         glyphs=options.settings.glyphs,

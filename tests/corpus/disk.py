@@ -36,7 +36,7 @@ from tapui.mcp_servers.messages import MappedTool
 from tapui.policies.proposing import ProposedRule
 from tapui.runtime.agents import Agents
 from tapui.secret import Secret
-from tapui.settings.writing import add_rules, remember_theme
+from tapui.settings.toml_file import add_rules, remember_theme
 from tapui.wire.provider import FilterRule
 from tests.corpus import conversation
 

@@ -28,7 +28,7 @@ from tapui.runtime.agents import Agents
 from tapui.runtime.processes.sights import system
 from tapui.settings import Records
 from tapui.settings.rule_files import RuleFiles
-from tapui.settings.writing import remember_theme
+from tapui.settings.toml_file import remember_theme
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry, ErrorSent
 from tests.corpus import disk

@@ -14,10 +14,10 @@ from tapui.index.store import VERSION, index_path, reading, writing
 from tapui.index.update import Updater, bring_up_to_date
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.records import replay
 from tests.index import played
 from tests.index.conftest import Find
 from tests.records.turns import Writer, closed, opened
+from tests.rig import replayed as replay
 
 
 def tap(workspace: Path) -> Path:

@@ -6,7 +6,7 @@ import pytest
 
 from tapui.policies.reading import RuleFile, RuleReader
 from tapui.policies.rules import RuleSource
-from tapui.settings.toml_lines import key_lines, line_of
+from tapui.settings.toml_file import key_lines, line_of
 
 LINKS = {"/home/me/app": "/data/app"}
 

@@ -2,7 +2,7 @@
 
 import tomllib
 
-from tapui.settings.toml_lines import key_lines, line_of
+from tapui.settings.toml_file import key_lines, line_of
 
 
 def test_keys_are_found_on_their_lines_whatever_stands_between() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.settings.writing import keep_rules, keep_theme, remember_theme
+from tapui.settings.toml_file import keep_rules, keep_theme, remember_theme
 from tests.rig.machine import fill
 
 
