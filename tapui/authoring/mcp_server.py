@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from tapui.authoring.loading import load
+from tapui.authoring.author_file import load
 from tapui.hosts.mcp.door import McpDoor
 from tapui.provider import Provider
 from tapui.provider.alone import outcome_of
@@ -40,7 +40,7 @@ class ProviderTools:
         ]
 
     def set_label(self, label: str) -> None:
-        """Nobody is told of the client."""
+        """The client's name is not used."""
 
     async def call(
         self,
@@ -67,7 +67,7 @@ def run(path: Path) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(message)s")
     with _output_to_errors():
         provider = load(path).provider
-    # The thread that reads the input cannot be woken: an interrupt ends the process as it is.
+    # The thread that reads the input cannot be woken: an interrupt ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(line_buffering=True)  # what is printed leaves while it may

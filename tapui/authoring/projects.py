@@ -7,16 +7,20 @@ that look for Python files away. What several templates share is in one place an
 project (`_SHARED`).
 """
 
+import json
 import keyword
 import re
 import sys
 from importlib import resources
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, get_args
+from urllib.parse import unquote, urlsplit
 
-from tapui.authoring.origin import script_source
+import tomlkit
+
 from tapui.wire.message import BUILTIN_PROVIDER
 
 Language = Literal["python", "javascript", "browser"]
@@ -72,13 +76,15 @@ def _is_module(name: str) -> bool:
     return found is not None and found.origin is not None
 
 
-def contents(name: str, module: str, language: Language) -> dict[str, str]:
+def contents(
+    name: str, module: str, language: Language, templates: Traversable | None = None
+) -> dict[str, str]:
     """Return a project's files, by their place in its folder."""
-    templates = resources.files("tapui.authoring") / "templates"
+    templates = templates or resources.files("tapui.authoring") / "templates"
     found: dict[str, str] = {}
     for folder in filter(None, (_SHARED.get(language), language)):
         _collect(templates / folder, "", found)
-    values = {"{{name}}": name, "{{module}}": module, "{{source}}": script_source()}
+    values = {"{{name}}": name, "{{module}}": module, "{{source}}": script_source(_direct_url())}
     filled: dict[str, str] = {}
     for place, text in sorted(found.items()):
         for placeholder, value in values.items():
@@ -94,3 +100,33 @@ def _collect(folder: Traversable, place: str, found: dict[str, str]) -> None:
                 _collect(entry, f"{place}{entry.name}/", found)
         else:
             found[f"{place}{entry.name}"] = entry.read_text(encoding="utf-8")
+
+
+def _direct_url() -> str | None:
+    try:
+        return distribution("tapui").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return None
+
+
+def script_source(text: str | None) -> str:
+    """Return the lines that tell uv in a script's head where tapui is, from its installation's
+    `direct_url.json`; none for one of an index."""
+    source = None if text is None else _source(json.loads(text))
+    if source is None:
+        return ""
+    table = tomlkit.inline_table()
+    table.update(source)
+    return f"#\n# [tool.uv.sources]\n# tapui = {table.as_string()}\n"
+
+
+def _source(origin: dict[str, object]) -> dict[str, str] | None:
+    """Return uv's source for an installation's `direct_url.json`, as PyPA specifies that file."""
+    url, repository = origin.get("url"), origin.get("vcs_info")
+    if not isinstance(url, str):
+        return None
+    if isinstance(repository, dict):
+        commit = repository.get("commit_id")
+        is_git = repository.get("vcs") == "git"
+        return {"git": url, "rev": commit} if is_git and isinstance(commit, str) else None
+    return {"path": unquote(urlsplit(url).path)} if url.startswith("file:") else {"url": url}

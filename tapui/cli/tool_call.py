@@ -1,4 +1,4 @@
-"""A call as it is given on a command line, and how its outcome is printed."""
+"""A call given on a command line: its arguments, and how its outcome is printed."""
 
 import difflib
 from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import pytest
 from msgspec import Raw, Struct
 
-from tapui.authoring.describing import as_markdown, as_text, signature_of
+from tapui.authoring.description import as_markdown, as_text, signature_of
 from tapui.provider import Provider
 from tapui.provider.trying import try_line
 from tapui.wire.message import Tool

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import Raw
 
-from tapui.authoring.linting import LARGE_SCHEMA, LONG_DESCRIPTION, findings
+from tapui.authoring.lint import LARGE_SCHEMA, LONG_DESCRIPTION, findings
 from tapui.provider import Context, Provider
 from tapui.wire.message import Tool
 
@@ -57,7 +57,7 @@ async def test_a_good_tool_has_nothing_to_mend() -> None:
         (
             tool({"type": "object", "properties": {"x": {"$ref": "https://x.example/s"}}}),
             "get_weather.parameters",
-            "refers to https://x.example/s, which nobody fetches",
+            "refers to https://x.example/s, which is never fetched",
         ),
         (
             tool({"type": "object", "properties": {"x": {"pattern": "("}}}),

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.authoring import loading
-from tapui.authoring.loading import LoadError, load
+from tapui.authoring.author_file import LoadError, load
 
 GREETER = """
 from tapui.provider import Provider
@@ -30,7 +29,7 @@ def written(folder: Path, text: str, name: str = "greeter.py") -> Path:
 
 def in_a_process(code: str, path: Path) -> str:
     """Run code that knows `load`, `run` and the `path`; return what it prints."""
-    head = "from pathlib import Path; from tapui.authoring.loading import load, run"
+    head = "from pathlib import Path; from tapui.authoring.author_file import load, run"
     done = subprocess.run(
         [sys.executable, "-c", f"{head}; path = Path({str(path)!r}); {code}"],
         stdout=subprocess.PIPE,
@@ -168,11 +167,10 @@ def test_a_child_that_the_file_forks_does_not_go_on_as_the_one_that_loads_it(
 
 
 def test_a_file_that_takes_long_is_told_with_the_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(loading, "SLOW_SECONDS", 0.05)
     held = "import os, select\nr, w = os.pipe()\nselect.select([r], [], [], 0.5)\n"
-    load(written(tmp_path, held + "os.close(r); os.close(w)\n" + GREETER))
+    load(written(tmp_path, held + "os.close(r); os.close(w)\n" + GREETER), slow_seconds=0.05)
     told = capsys.readouterr().err
     assert "greeter.py is still being loaded after 0.05 s, at line 3: select.select" in told
 

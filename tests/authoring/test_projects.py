@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from tapui.authoring import projects
-from tapui.authoring.origin import script_source
-from tapui.authoring.projects import ProjectError, contents, make, module_name
+from tapui.authoring.projects import ProjectError, contents, make, module_name, script_source
 from tapui.cli.commands import provider
 
 
@@ -53,15 +52,10 @@ def test_its_programs_name_what_they_need(name: str) -> None:
     ],
 )
 def test_where_tapui_was_installed_from_is_where_uv_finds_it(
-    origin: dict[str, object] | None, source: dict[str, str] | None, monkeypatch: pytest.MonkeyPatch
+    origin: dict[str, object] | None, source: dict[str, str] | None
 ) -> None:
-    class Installed:
-        def read_text(self, name: str) -> str | None:
-            assert name == "direct_url.json"
-            return None if origin is None else json.dumps(origin)
-
-    monkeypatch.setattr("tapui.authoring.origin.distribution", lambda _: Installed())
-    lines = script_source().splitlines(keepends=True)
+    text = None if origin is None else json.dumps(origin)
+    lines = script_source(text).splitlines(keepends=True)
     read = tomllib.loads("".join(line.removeprefix("#").removeprefix(" ") for line in lines))
     assert read == ({} if source is None else {"tool": {"uv": {"sources": {"tapui": source}}}})
 
@@ -100,15 +94,12 @@ def test_a_name_is_an_identifier_in_python() -> None:
     assert module_name("My-Tools") == "my_tools"
 
 
-def test_what_templates_share_is_in_each_project(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_templates_share_is_in_each_project(tmp_path: Path) -> None:
     for folder, file in (("module", "tap.js"), ("javascript", "src/NAME.js")):
         path = tmp_path / "templates" / folder / file
         path.parent.mkdir(parents=True)
         path.write_text("// {{name}} {{module}}")
-    monkeypatch.setattr(projects.resources, "files", lambda _: tmp_path)
-    assert contents("my-tools", "my_tools", "javascript") == {
+    assert contents("my-tools", "my_tools", "javascript", tmp_path / "templates") == {
         "src/my_tools.js": "// my-tools my_tools",
         "tap.js": "// my-tools my_tools",
     }

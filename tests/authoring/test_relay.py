@@ -5,13 +5,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-import pytest
 from msgspec import Raw
 
-from tapui.authoring.dev import relay as relay_module
 from tapui.authoring.dev.channel import DialClosed, Retire, Signal
-from tapui.authoring.dev.relay import Relay
-from tapui.authoring.dev.relayed import RelayedProgram
+from tapui.authoring.dev.relay import Relay, RelayedProgram
 from tapui.provider.link import Link, LinkLost
 from tapui.wire.message import ActiveSession, Message, Tool
 from tapui.wire.provider import (
@@ -92,9 +89,9 @@ def hello(*tools: str) -> Hello:
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, **timing: float) -> None:
         self.links: list[PlayedLink] = []
-        self.relay = Relay(self._dial, lambda: None, Silent())
+        self.relay = Relay(self._dial, lambda: None, Silent(), **timing)
 
     async def _dial(self) -> Link:
         self.links.append(PlayedLink())
@@ -118,8 +115,8 @@ class Bench:
 
 
 @asynccontextmanager
-async def new_bench() -> AsyncIterator[Bench]:
-    bench = Bench()
+async def new_bench(**timing: float) -> AsyncIterator[Bench]:
+    bench = Bench(**timing)
     try:
         yield bench
     finally:
@@ -163,11 +160,8 @@ async def test_a_save_during_the_first_hello_goes_on_with_the_newest_program() -
         assert bench.relay.current is second
 
 
-async def test_a_program_whose_gate_never_answers_ends_when_nobody_waits_for_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(relay_module, "QUESTION_SECONDS", 0.05)
-    async with new_bench() as bench:
+async def test_a_program_whose_gate_never_answers_ends_when_nobody_waits_for_it() -> None:
+    async with new_bench(question_seconds=0.05) as bench:
         first, second = Played(1), Played(2)
         link = await bench.bound(first)
         link.tell(GateCheck("gate", "c", "s", "bash", Raw(b"{}")))

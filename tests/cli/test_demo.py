@@ -210,7 +210,7 @@ async def test_an_edit_that_is_allowed_changes_the_file(played: Played, watched:
 
 async def test_an_edit_that_is_denied_leads_elsewhere(played: Played, watched: Watched) -> None:
     await watched.decide(await watched.asked(PAIRING, "permission", kind="write"), "deny")
-    await watched.said(PAIRING, "The file stays as it is.")
+    await watched.said(PAIRING, "The file stays unchanged.")
     await watched.step(PAIRING, "refusal", lambda step: step.state == "denied")
     assert "sleep(0.2)" in (played.folder / "pairing/tests/test_pair.py").read_text()
 
@@ -264,8 +264,8 @@ async def test_questions_and_modes_are_asked_for_and_kept_to(
     await watched.decide(form, "approve", {"version": "1.3"})
     await watched.said(RELEASE, '{"version": "1.3"}')
     await watched.decide(await watched.asked(RELEASE, "userInput"), "deny")
-    await watched.said(RELEASE, "Nobody said, so I write for users.")
-    # Nobody is asked before the next edit: the session is in autopilot.
+    await watched.said(RELEASE, "No answer came, so I write for users.")
+    # No question comes before the next edit: the session is in autopilot.
     await watched.until(
         lambda state: (
             [

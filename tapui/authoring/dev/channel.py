@@ -1,4 +1,4 @@
-"""What the author's program and `tapui provider dev` say to each other, on a socket pair.
+"""The messages between the author's program and `tapui provider dev`, on a socket pair.
 
 A line each: a message of the Provider Interface as on a socket of the gateway's, or, behind a `!`,
 one of the signals below.

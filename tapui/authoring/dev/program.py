@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from tapui.authoring.author_file import LoadedFile, LoadError, load
 from tapui.authoring.dev.channel import (
     Channel,
     DialClosed,
@@ -23,7 +24,6 @@ from tapui.authoring.dev.channel import (
     ProviderWaits,
     Retire,
 )
-from tapui.authoring.loading import LoadedFile, LoadError, load
 from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.link import Link, LinkLost
 from tapui.provider.listener import Listener
@@ -167,7 +167,7 @@ def _authors_files(path: Path) -> Iterator[str]:
 
 
 def _end_with_dev() -> None:
-    """End the process some time after its input has, whatever it does: dev holds the other end."""
+    """End the process some time after its input has, in any state: dev holds the other end."""
     try:
         while os.read(0, 1024):
             pass

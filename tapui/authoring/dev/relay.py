@@ -1,6 +1,6 @@
 """The one link to the gateway, and the programs that take turns behind it.
 
-The first program says hello through it. A later one is told of the same session; what it declares
+The first program says hello through it. A later one gets the same session; what it declares
 differently goes to the gateway as updates, so that the provider never leaves. Calls stay with the
 program that has them, new ones go to the newest that the gateway has agreed to.
 """
@@ -8,32 +8,31 @@ program that has them, new ones go to the newest that the gateway has agreed to.
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from msgspec.structs import replace
 
 from tapui.authoring.dev.changes import (
-    ToolChanges,
     Update,
     is_same_provider,
     tool_changes,
     updates,
 )
-from tapui.authoring.dev.channel import DialClosed, Retire
-from tapui.authoring.dev.gateway_end import GatewayEnd
-from tapui.authoring.dev.relayed import RelayedProgram
+from tapui.authoring.dev.channel import DialClosed, Retire, Signal
+from tapui.authoring.dev.printer import Printer
 from tapui.provider.choosing import ALL
-from tapui.provider.link import Dial, LinkLost
+from tapui.provider.link import Dial, Link, LinkLost
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode
 from tapui.wire.limits import GATE_TIMEOUT, TRANSFORM_TIMEOUT
 from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
+    Auth,
     ContextUpdate,
     FilterSet,
     GateCheck,
     GateResult,
+    Goodbye,
     Hello,
     HelloAck,
     HooksUpdate,
@@ -55,27 +54,36 @@ from tapui.wire.provider import (
 
 UPDATE_SECONDS = 10.0
 """How long the gateway may take to agree to an update."""
-QUESTION_SECONDS = max(GATE_TIMEOUT, TRANSFORM_TIMEOUT)
-"""How long the gateway waits at most for the answer of a gate, or for a section."""
 
 
-class Shows(Protocol):
-    """Shows the author what happens."""
+class RelayedProgram:
+    """A program as the relay knows it: a way to send, and the calls and questions it has."""
 
-    def bound(self, hello: Hello, ack: HelloAck, sessions: list[ActiveSession]) -> None:
-        """The provider is in a session."""
+    def __init__(
+        self, number: int, put: Callable[[Message | Signal], None], end: Callable[[], None]
+    ) -> None:
+        """`put` sends it something; `end` has it ended, without waiting."""
+        self.number = number
+        self.put = put
+        self._end = end
+        self.calls: set[str] = set()
+        self.questions: set[str] = set()
+        """Gates and sections about which it is asked, by the ids of the questions."""
+        self.is_retired = False
+        self.is_ending = False
 
-    def took_over(self, changes: ToolChanges, tools: list[Tool]) -> None:
-        """A program has taken over from the one before."""
+    def end(self) -> None:
+        self.is_ending = True
+        self._end()
 
-    def refused(self, what: str, error: Error) -> None:
-        """The gateway refused what a new program declares; the one before goes on."""
+    @property
+    def is_done(self) -> bool:
+        """Whether it was relieved, and owes no answer."""
+        return self.is_retired and not self.calls and not self.questions
 
-    def called(self, call: ToolCall) -> None:
-        """A call came."""
-
-    def answered(self, tool: str, result: ToolResult, seconds: float) -> None:
-        """It has ended."""
+    def mark(self, id_: str) -> str:
+        """Return an id of the program's as one that no other program has."""
+        return f"{self.number}:{id_}"
 
 
 class _Call:
@@ -95,14 +103,23 @@ class _UpdateRefused(Exception):  # noqa: N818 - named for what is the case
 
 
 class Relay:
-    """See above. Used in the event loop alone."""
+    """See above. Used in the event loop alone. `question_seconds` is how long the gateway waits at
+    most for the answer of a gate, or for a section."""
 
-    def __init__(self, dial: Dial, token: Callable[[], Secret | None], shows: Shows) -> None:
+    def __init__(
+        self,
+        dial: Dial,
+        token: Callable[[], Secret | None],
+        printer: Printer,
+        *,
+        question_seconds: float = max(GATE_TIMEOUT, TRANSFORM_TIMEOUT),
+    ) -> None:
         self._gateway = GatewayEnd(dial, token, self._heard, self._lose)
-        self._shows = shows
+        self._printer = printer
+        self._question_seconds = question_seconds
         self._active: list[ActiveSession] | None = None
         self._hello: Hello | None = None
-        """What the gateway was told last, with updates since."""
+        """The last hello to the gateway, with the updates since."""
         self._ack: HelloAck | None = None
         self._asking: tuple[RelayedProgram, Hello] | None = None
         """Who waits for the answer to a hello."""
@@ -247,7 +264,7 @@ class Relay:
             for update in updates(hello, before):
                 self._send(replace(update, request_id=self._own_id()))
             if refusal is not None:
-                self._shows.refused(refusal.what, refusal.error)
+                self._printer.refused(refusal.what, refusal.error)
                 program.end()
             return
         self._hello = hello
@@ -260,7 +277,7 @@ class Relay:
             program.put(SessionLifecycle(session.id, "started"))
             if session.state == "idle":
                 program.put(SessionLifecycle(session.id, "idle"))
-        self._shows.took_over(tool_changes(before.tools or (), hello.tools or ()), self.tools)
+        self._printer.took_over(tool_changes(before.tools or (), hello.tools or ()), self.tools)
 
     async def _agreed(self, update: Update) -> None:
         """Send an update and wait until it is in force. Raises `_UpdateRefused`."""
@@ -292,7 +309,7 @@ class Relay:
         else:
             former.put(Retire())
             loop = asyncio.get_running_loop()
-            loop.call_later(QUESTION_SECONDS, self._questions_are_over, former)
+            loop.call_later(self._question_seconds, self._questions_are_over, former)
 
     def _questions_are_over(self, program: RelayedProgram) -> None:
         """The gateway waits for none of its answers to gates and sections any more."""
@@ -328,7 +345,7 @@ class Relay:
                 program.end()
 
     def _forget_calls(self) -> None:
-        """Nobody waits for them any more."""
+        """The link of their callers is gone: no answer is awaited."""
         self._calls.clear()
         for program in self._programs.values():
             program.calls.clear()
@@ -338,7 +355,7 @@ class Relay:
         self._gateway.send(message)
 
     def _heard(self, message: Message) -> None:
-        """Take what the gateway says. Raises `LinkLost` where only another link helps."""
+        """Take a message of the gateway. Raises `LinkLost` where only another link helps."""
         match message:
             case Sessions() | SessionsUpdated():
                 self._active = message.active
@@ -380,11 +397,11 @@ class Relay:
         self._filters.clear()
         self._hand_over(program)
         program.put(ack)
-        self._shows.bound(hello, ack, self._bound_sessions(ack))
+        self._printer.bound(hello, ack, self._bound_sessions(ack))
 
     def _heard_call(self, call: ToolCall) -> None:
         program = self.current
-        self._shows.called(call)
+        self._printer.called(call)
         if program is None:
             text = "the provider's program has ended; its author sees why"
             self._send(ToolResult(call.id, error=text, error_code=str(CallError.INTERNAL)))
@@ -398,7 +415,7 @@ class Relay:
         if call is None:
             return
         self._send(result)
-        self._shows.answered(call.tool, result, time.monotonic() - call.started)
+        self._printer.answered(call.tool, result, time.monotonic() - call.started)
         call.program.calls.discard(result.id)
         if call.program.is_done:
             call.program.end()
@@ -419,7 +436,7 @@ class Relay:
             self._left_out |= set(error.tools or ())
             if self.current not in (None, program):
                 # In its place the one before may go on: it says hello again.
-                self._shows.refused(f"the hello of {hello.name!r}", error)
+                self._printer.refused(f"the hello of {hello.name!r}", error)
                 program.end()
                 raise LinkLost("the gateway has let go of the provider")
             program.put(error)
@@ -439,3 +456,86 @@ class Relay:
     def _owner(self, id_: str) -> tuple[RelayedProgram | None, str]:
         number, _, own = id_.partition(":")
         return (self._programs.get(int(number)) if number.isdecimal() else None), own
+
+
+class GatewayEnd:
+    """One link at a time to the gateway: shows the token, and carries messages until it is lost.
+
+    `on_message` may raise `LinkLost` to give the link up; `on_lost` gets the reason why a link is
+    gone, or could not be opened.
+    """
+
+    def __init__(
+        self,
+        dial: Dial,
+        token: Callable[[], Secret | None],
+        on_message: Callable[[Message], None],
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self._dial = dial
+        self._token = token
+        self._on_message = on_message
+        self._on_lost = on_lost
+        self._link: Link | None = None
+        self._work: asyncio.Task[None] | None = None
+        self._out: asyncio.Queue[Message] = asyncio.Queue()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a link."""
+        return self._link is not None
+
+    def open(self) -> None:
+        """Open a link, unless that is under way."""
+        if self._work is None or self._work.done():
+            self._work = asyncio.create_task(self._serve())
+
+    def send(self, message: Message) -> None:
+        """Send a message over the link that there is."""
+        self._out.put_nowait(message)
+
+    async def close(self) -> None:
+        """Leave in order: what was sent goes out, then a goodbye."""
+        link, self._link = self._link, None
+        if self._work is not None:
+            self._work.cancel()
+            await asyncio.wait([self._work])
+        if link is None:
+            return
+        try:
+            while not self._out.empty():
+                await link.send(self._out.get_nowait())
+            await link.send(Goodbye("the provider leaves"))
+        except LinkLost:
+            pass  # it went first
+        await link.close()
+
+    async def _serve(self) -> None:
+        try:
+            token = self._token()
+            link = await self._dial()
+        except LinkLost as error:
+            self._on_lost(error.reason)
+            return
+        self._link = link
+        self._out = asyncio.Queue()
+        if token is not None:
+            self.send(Auth(token=token.reveal()))
+        sending = asyncio.create_task(self._send_on(link))
+        try:
+            while True:
+                self._on_message(await link.receive())
+        except LinkLost as error:
+            self._link = None
+            await link.close()
+            self._on_lost(error.reason)
+        finally:
+            sending.cancel()
+            await asyncio.wait([sending])
+
+    async def _send_on(self, link: Link) -> None:
+        try:
+            while True:
+                await link.send(await self._out.get())
+        except LinkLost:
+            return  # the receiver learns of it

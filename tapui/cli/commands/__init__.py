@@ -3,7 +3,7 @@
 A new command is a new file here, and nothing else:
 
     COMMANDS = '''
-    250 wave: greet somebody
+    250 wave: greet a person
     '''
 
     def arguments(wave: CommandParser) -> None:

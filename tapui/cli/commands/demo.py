@@ -131,7 +131,7 @@ def demo_options(chosen: Options, folder: Path) -> Options:
 
 
 def _end(host: "subprocess.Popen[bytes]") -> None:
-    """Let the host end its providers; it waits for us to end, so it is told to."""
+    """Have the host end its providers: it waits for the gateway's end, which is ours."""
     host.terminate()
     try:
         host.wait(LEAVE_WITHIN)

@@ -26,7 +26,7 @@ def arguments(page: CommandParser) -> None:
         metavar="TOPIC",
         nargs="?",
         type=_topic,
-        choices=docs.TOPICS,
+        choices=tuple(docs.TOPICS),  # a mapping would be one of commands to shtab
         help="what to read about",
     )
 

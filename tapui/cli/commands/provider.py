@@ -22,7 +22,7 @@ from tapui.invocation import command
 from tapui.text import few
 
 if TYPE_CHECKING:
-    from tapui.authoring.loading import LoadedFile
+    from tapui.authoring.author_file import LoadedFile
 
 COMMANDS = """
 130 provider: write a provider: start one from a template, run it, reload it on save, check it
@@ -71,7 +71,7 @@ def _add_running(actions: Commands) -> None:
         "run a file with tapui's own Python",
         run_file,
         "Its provider is in the session in front until Ctrl-C. A file that calls `run()`\n"
-        "itself, or that is a test, runs as it is. ARGS are passed on to it: a provider\n"
+        "itself, or that is a test, runs unchanged. ARGS are passed on to it: a provider\n"
         "takes --session ID, the session by its id or label, --port N, and --prefix TEXT,\n"
         "which stands in front of the names of its tools.",
     )
@@ -149,7 +149,7 @@ def _path_of(text: str) -> Path:
 @contextlib.contextmanager
 def _load_errors() -> Iterator[None]:
     """Turn what is wrong with the author's file into a failure."""
-    from tapui.authoring.loading import LoadError
+    from tapui.authoring.author_file import LoadError
 
     try:
         yield
@@ -159,7 +159,7 @@ def _load_errors() -> Iterator[None]:
 
 def _load(text: str) -> "LoadedFile":
     """Load the file of an argument. Raises `Failure`."""
-    from tapui.authoring.loading import load
+    from tapui.authoring.author_file import load
 
     path = _path_of(text)
     with _load_errors():
@@ -192,34 +192,34 @@ def run_new(args: argparse.Namespace) -> int:
 
 def run_file(args: argparse.Namespace) -> int:
     """Run the file until it ends."""
-    from tapui.authoring import loading
+    from tapui.authoring.author_file import run
 
     path = _path_of(args.file)
     with _load_errors():
         # A `--` in front of the arguments is not one of them.
-        loading.run(path, args.args[args.args[:1] == ["--"] :])
+        run(path, args.args[args.args[:1] == ["--"] :])
     return 0
 
 
 def run_dev(args: argparse.Namespace) -> int:
     """Serve the file until Ctrl-C, and take over each save."""
-    from tapui.authoring.dev.developing import Developing
-    from tapui.authoring.dev.showing import Printer
+    from tapui.authoring.dev.loop import DevLoop
+    from tapui.authoring.dev.printer import Printer
     from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
 
     path = _path_of(args.file)
     finder = GatewayFinder(os.environ, getattr(args, "port", None))
-    developing = Developing(
+    loop = DevLoop(
         path,
         dial=finder.dial,
         token=finder.token,
-        shows=Printer(path.name, _print_now, lambda: finder.port),
+        printer=Printer(path.name, _print_now, lambda: finder.port),
         prefix=args.prefix,
         session=args.session or os.environ.get(SESSION_VARIABLE),
     )
 
     async def until_interrupted() -> None:
-        work = asyncio.ensure_future(developing.run())
+        work = asyncio.ensure_future(loop.run())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             asyncio.get_running_loop().add_signal_handler(number, work.cancel)
         with contextlib.suppress(asyncio.CancelledError):  # the way in which it ends
@@ -241,7 +241,7 @@ def _print_now(line: str) -> None:
 
 def run_check(args: argparse.Namespace) -> int:
     """Print what there is to mend; 1 if there is any."""
-    from tapui.authoring.linting import LintFinding, findings
+    from tapui.authoring.lint import LintFinding, findings
     from tapui.cli.context import loaded
 
     file = _load(args.file)
@@ -268,16 +268,16 @@ def run_check(args: argparse.Namespace) -> int:
 
 def run_describe(args: argparse.Namespace) -> int:
     """Print the tools of the file's provider."""
-    from tapui.authoring import describing
+    from tapui.authoring import description
 
     provider = _load(args.file).provider
     if args.json:
         output.say_json({"name": provider.name, "tools": provider.tools}, indent=2)
         return 0
     if args.markdown:
-        lines = describing.as_markdown(provider.name, provider.tools)
+        lines = description.as_markdown(provider.name, provider.tools)
     else:
-        lines = describing.as_text(provider.name, provider.tools, is_all=args.all)
+        lines = description.as_text(provider.name, provider.tools, is_all=args.all)
     for line in lines:
         output.say(line)
     return 0

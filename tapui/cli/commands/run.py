@@ -41,7 +41,7 @@ from tapui.wire.steering import (
 from tapui.wire.subjects import Approval, Gate
 
 COMMANDS = """
-110 run: give a prompt to a Copilot session of its own, and print what it says
+110 run: give a prompt to a Copilot session of its own, and print its messages
 """
 
 END_SECONDS = 5.0
@@ -58,7 +58,7 @@ exit codes:
 def arguments(run: CommandParser) -> None:
     run.runs(
         carry_out,
-        "Through the running gateway, or with one of its own. Nobody is asked: what no\n"
+        "Through the running gateway, or with one of its own. You are not asked: what no\n"
         "rule allows is denied at once and listed at the end. The session stays stored.",
     )
     run.epilog = _EXIT_CODES

@@ -29,7 +29,9 @@ _POLL = 0.05
 def arguments(stop: CommandParser) -> None:
     stop.runs(run)
     add_port(stop, "the port of the gateway to end")
-    stop.add_argument("--yes", action="store_true", help="do not ask, whatever ends with it")
+    stop.add_argument(
+        "--yes", action="store_true", help="do not ask, also where sessions end with it"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

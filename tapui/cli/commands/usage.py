@@ -13,7 +13,7 @@ from tapui.projection.turns.usage import added, total
 from tapui.wire.turns import Usage
 
 COMMANDS = """
-220 usage: show what sessions used: tokens, and cost or premium requests where they are told
+220 usage: show what sessions used: tokens, and cost or premium requests where they are known
 """
 
 _LABEL, _MODEL = 32, 40

@@ -41,9 +41,9 @@ _MOST = 200_000
 _UNKNOWN = (
     "unknown: Copilot did not ask tapui. It asks for no permission here, a rule of its own allows "
     "it, it was told to allow everything before tapui came, or another program has it approve "
-    "everything without a word (set_approve_all), which Copilot tells nobody"
+    "everything without a word (set_approve_all), which Copilot does not report"
 )
-_OWN_TOOL = "nobody: it is a tool of tapui's own that only reads, and is not asked about"
+_OWN_TOOL = "tapui: a tool of tapui's own that only reads, and needs no question"
 
 
 def arguments(why: CommandParser, allowed: CommandParser) -> None:
@@ -51,7 +51,7 @@ def arguments(why: CommandParser, allowed: CommandParser) -> None:
         run_why,
         "With a line: the last change that touches it. Changes by commands are marked\n*probably*.",
     )
-    why.add_argument("file", metavar="FILE[:LINE]", help="the file, as it is now")
+    why.add_argument("file", metavar="FILE[:LINE]", help="the file, as it stands")
     why.add_argument("--last", type=count, metavar="N", help="only the newest N changes (5)")
     why.add_argument(
         "--since", type=moment, metavar="TIME", help="only since then: 2h, 3d, 2026-11-20"

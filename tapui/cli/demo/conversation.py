@@ -22,10 +22,10 @@ class Playing(Protocol):
         """A provider's prompt is to be a turn."""
 
     async def told(self, order: str, text: str, by: str, way: str) -> None:
-        """The person says something; the gateway is told what became of it."""
+        """The person says something; the gateway learns what became of it."""
 
     async def ordered_to_stop(self, order: str) -> None:
-        """The person stops the turn; the gateway is told when the session rests."""
+        """The person stops the turn; the gateway learns when the session rests."""
 
     def stop(self) -> None:
         """A call of the turn was cancelled: the turn stops."""

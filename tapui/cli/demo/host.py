@@ -66,7 +66,7 @@ def wait_for_end(pid: int, starter: int) -> None:
     """Wait until the gateway's process has ended: it may still write into our folder.
 
     It is the process that started us, as a rule; we then have another parent as soon as it ends,
-    also while nobody has asked for its exit code.
+    also before its exit code was read.
     """
     deadline = time.monotonic() + END_WITHIN
     while os.getppid() == starter and time.monotonic() < deadline:

@@ -69,7 +69,7 @@ class Player:
         self._answer = ""
         self._prompts: asyncio.Queue[_Prompt] = asyncio.Queue()
         self._stops: list[str] = []
-        """Orders to stop that are told when the session rests."""
+        """Orders to stop that are reported when the session rests."""
         self._turn: asyncio.Task[None] | None = None
         self._agents: set[asyncio.Task[None]] = set()
 
@@ -305,7 +305,7 @@ class Player:
     async def _is_allowed(
         self, call_id: str, intention: str, detail: Json, call: Use, agent: str | None
     ) -> bool:
-        """Begin a call and ask whether it may run; in autopilot nobody is asked."""
+        """Begin a call and ask whether it may run; in autopilot without a question."""
         await self._start(call_id, call, agent)
         if self._mode == "autopilot":
             return True

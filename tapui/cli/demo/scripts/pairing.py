@@ -85,7 +85,7 @@ SCRIPT = Script(
                     "Wait for the request instead of sleeping",
                     then=_CHECK,
                     otherwise=(
-                        Say("The file stays as it is. I measure how often the test fails."),
+                        Say("The file stays unchanged. I measure how often the test fails."),
                         run("pytest -q --count 20 tests/test_pair.py", 4.0, "2 failed", 1),
                     ),
                 ),

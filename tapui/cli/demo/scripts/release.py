@@ -43,7 +43,7 @@ SCRIPT = Script(
                     "Who reads these notes?",
                     ("users", "operators", "both"),
                     then=(Say("I write for this audience: {answer}."),),
-                    otherwise=(Say("Nobody said, so I write for users."),),
+                    otherwise=(Say("No answer came, so I write for users."),),
                 ),
                 Replace(
                     _FILE,

@@ -1,4 +1,4 @@
-"""What `tapui provider dev` prints, a line for each thing that happens."""
+"""The lines that `tapui provider dev` prints, one for each thing that happens."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import UNSET
 
-from tapui.authoring.describing import signature_of
+from tapui.authoring.description import signature_of
 from tapui.authoring.dev.changes import ToolChanges
 from tapui.provider.trying import try_line
 from tapui.runtime.children.child import Source
@@ -77,7 +77,6 @@ class Printer:
         self._list([tool for tool in tools if tool.name in shown])
 
     def refused(self, what: str, error: Error) -> None:
-        """The gateway refused what a new program declares."""
         self._line(f"the gateway refuses {what}: {error.code}: {error.message}")
         self._more("what ran before goes on; save again once it is mended")
 
@@ -90,26 +89,21 @@ class Printer:
     # Calls
 
     def called(self, call: ToolCall) -> None:
-        """A call came."""
         self._line(f"→ {call.tool} {_short(msgspec.json.format(bytes(call.args), indent=-1))}")
 
     def answered(self, tool: str, result: ToolResult, seconds: float) -> None:
-        """It has ended."""
         mark = "✗" if result.error is not None or result.error_code is not None else "←"
         self._line(f"{mark} {tool} {_result_text(result)}  {_duration(seconds)}")
 
     # Programs
 
     def printed(self, source: Source, text: str) -> None:
-        """The program has printed a line."""
         self._more(f"{'│' if source == 'stdout' else '┃'} {_cut(text, PRINTED)}")
 
     def saved(self) -> None:
-        """The file was saved."""
         self._saved_at = time.monotonic()
 
     def failed(self, text: str, *, goes_on: bool) -> None:
-        """The file cannot be served."""
         self._saved_at = None
         rest = "what ran before goes on" if goes_on else "nothing runs"
         self._line(f"{self._name} cannot be served; {rest} until it is saved again:")
@@ -117,7 +111,6 @@ class Printer:
             self._more(f"  {line}")
 
     def ended(self, how: str, again_in: float) -> None:
-        """The program has ended by itself."""
         self._line(f"the program ended ({how}); it is started again in {again_in:g} s, or on save")
 
     def _since_save(self) -> str:

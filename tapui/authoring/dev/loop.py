@@ -1,13 +1,14 @@
-"""`tapui provider dev` at work: a program for each save, one after the other."""
+"""The loop of `tapui provider dev`: a program for each save, one after the other."""
 
 import asyncio
 import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
-from typing import Protocol
+
+from watchfiles import Change, awatch
 
 from tapui.authoring.dev.channel import (
     Channel,
@@ -18,10 +19,9 @@ from tapui.authoring.dev.channel import (
     ProviderWaits,
     Signal,
 )
+from tapui.authoring.dev.printer import Printer
 from tapui.authoring.dev.program import LOAD_FAILED
-from tapui.authoring.dev.relay import Relay, Shows
-from tapui.authoring.dev.relayed import RelayedProgram
-from tapui.authoring.dev.watching import Saves
+from tapui.authoring.dev.relay import Relay, RelayedProgram
 from tapui.provider.link import Dial
 from tapui.runtime.children.child import Child, Command, Ended, Source
 from tapui.runtime.processes.status import INSIDE
@@ -35,26 +35,11 @@ STEADY_SECONDS = 60.0
 """How long a program runs that has not ended soon."""
 LAST_WORDS = 1.0
 """Seconds for what a program that has ended said last."""
+STEP_MS = 20
+"""Milliseconds without a further change after which those before count as one save."""
+LONGEST_MS = 200
+"""... and how long changes that go on are collected at most."""
 _MODULE = "tapui.authoring.dev.program"
-
-
-class ShowsPrograms(Shows, Protocol):
-    """Shows the author what happens, programs too."""
-
-    def printed(self, source: Source, text: str) -> None:
-        """The program has printed a line."""
-
-    def saved(self) -> None:
-        """The file was saved; a new program is loaded."""
-
-    def failed(self, text: str, *, goes_on: bool) -> None:
-        """The file cannot be served; whether the program before it goes on."""
-
-    def waits(self, why: str) -> None:
-        """The provider is not bound to a session."""
-
-    def ended(self, how: str, again_in: float) -> None:
-        """The program has ended by itself, and is started again in so many seconds."""
 
 
 class _Program:
@@ -72,12 +57,11 @@ class _Program:
         self._stopping: asyncio.Task[Ended] | None = None
 
     def put(self, what: Message | Signal) -> None:
-        """Send it something."""
         if self._channel is not None:
             self._channel.put(what)
 
     def stop(self) -> None:
-        """Have it end. Nobody waits."""
+        """Have it end, without waiting."""
         self.is_unwanted = True
         if self._child is not None and self._stopping is None:
             self._stopping = asyncio.create_task(self._child.stop())
@@ -120,7 +104,7 @@ class _Program:
             heard(self, came)
 
 
-class Developing:
+class DevLoop:
     """Serves a file until it is cancelled."""
 
     def __init__(
@@ -129,7 +113,7 @@ class Developing:
         *,
         dial: Dial,
         token: Callable[[], Secret | None],
-        shows: ShowsPrograms,
+        printer: Printer,
         session: str | None = None,
         prefix: str = "",
         environ: Mapping[str, str] = os.environ,
@@ -138,8 +122,8 @@ class Developing:
         self._session = session
         self._prefix = prefix
         self._environ = {**environ, "PYTHONUNBUFFERED": "1", INSIDE: "1"}
-        self._shows = shows
-        self._relay = Relay(dial, token, shows)
+        self._printer = printer
+        self._relay = Relay(dial, token, printer)
         self._saves = Saves([file])
         self._newest: _Program | None = None
         self._count = 0
@@ -154,7 +138,7 @@ class Developing:
             async for _ in self._saves:
                 if not self._file.exists():
                     continue  # an editor is about to put it there
-                self._shows.saved()
+                self._printer.saved()
                 self._pause = FIRST_PAUSE
                 self._start()
         finally:
@@ -170,7 +154,7 @@ class Developing:
             await asyncio.wait(self._running)
 
     def _start(self) -> None:
-        """Start a program for the file as it is now; one that still loads is given up."""
+        """Start a program for the file; one that still loads is given up."""
         if self._again is not None:
             self._again.cancel()
             self._again = None
@@ -194,16 +178,16 @@ class Developing:
 
     async def _run(self, program: _Program) -> None:
         try:
-            ended = await program.run(self._command, self._heard, self._shows.printed)
+            ended = await program.run(self._command, self._heard, self._printer.printed)
         except OSError as error:
             text = f"no program can be started: {error.strerror or error}"
-            self._shows.failed(text, goes_on=self._relay.current is not None)
+            self._printer.failed(text, goes_on=self._relay.current is not None)
             return
         was_serving = self._relay.current is program.relayed
         self._relay.gone(program.relayed, str(ended))
         if program.failure is not None:
             goes_on = self._relay.current is not None
-            self._shows.failed(program.failure, goes_on=goes_on)
+            self._printer.failed(program.failure, goes_on=goes_on)
         elif not program.is_unwanted and (was_serving or not program.has_loaded):
             self._start_later(program, ended)
 
@@ -213,7 +197,7 @@ class Developing:
         if time.monotonic() - program.started > STEADY_SECONDS:
             self._pause = FIRST_PAUSE
         pause, self._pause = self._pause, min(2 * self._pause, LONGEST_PAUSE)
-        self._shows.ended(str(ended), pause)
+        self._printer.ended(str(ended), pause)
 
         async def again() -> None:
             await asyncio.sleep(pause)
@@ -231,10 +215,53 @@ class Developing:
                 program.failure = text
                 self._saves.watch([self._file, *map(Path, files)], others_too=True)
             case ProviderWaits(text=text):
-                self._shows.waits(text)
+                self._printer.waits(text)
             case DialOpened():
                 self._relay.dialled(program.relayed)
             case DialClosed():
                 pass  # it dials anew, or ends
             case Message():
                 self._relay.said(program.relayed, came)
+
+
+class Saves:
+    """Yields at each save of one of the files.
+
+    The folders are watched, not the files: most editors put a new file into the old one's place.
+    """
+
+    def __init__(self, files: Collection[Path]) -> None:
+        self._folders: set[str] = set()
+        self._has_other_folders = asyncio.Event()
+        self.watch(files)
+
+    def watch(self, files: Collection[Path], *, others_too: bool = False) -> None:
+        """Take other files from now on; with `others_too`, any Python file beside them, and beside
+        those before, counts: one that is missing may come."""
+        self._files = {str(file) for file in files}
+        folders = {str(file.parent) for file in files}
+        if others_too:
+            folders |= {folder for folder in self._folders if Path(folder).is_dir()}
+        if folders != self._folders:
+            self._folders = folders
+            self._has_other_folders.set()
+        self._others_too = others_too
+
+    def _counts(self, change: Change, path: str) -> bool:
+        if change is Change.deleted:
+            return False
+        return path in self._files or (self._others_too and path.endswith(".py"))
+
+    async def __aiter__(self) -> AsyncIterator[None]:
+        while True:
+            self._has_other_folders.clear()
+            async for _ in awatch(
+                *self._folders,
+                watch_filter=self._counts,
+                step=STEP_MS,
+                debounce=LONGEST_MS,
+                recursive=False,
+                ignore_permission_denied=True,
+                stop_event=self._has_other_folders,
+            ):
+                yield

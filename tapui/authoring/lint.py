@@ -142,7 +142,7 @@ async def _of_use(tool: Tool, schema: dict[str, Any]) -> list[LintFinding]:
     found: list[LintFinding] = []
     if (remote := remote_reference(schema)) is not None:
         fix = "copy what it refers to into $defs"
-        return [LintFinding(path, f"the schema refers to {remote}, which nobody fetches", fix)]
+        return [LintFinding(path, f"the schema refers to {remote}, which is never fetched", fix)]
     try:
         await arguments.faults(tool.parameters, Raw(b"{}"))
     except NotChecked as error:
@@ -199,7 +199,7 @@ def _of_properties(tool: Tool, schema: dict[str, Any]) -> Iterator[LintFinding]:
 
 
 def _names(description: str, name: str) -> bool:
-    """Return whether a tool's description speaks of an argument: "Greet somebody by name."."""
+    """Return whether a description speaks of an argument, such as "Greet a person by name."."""
     words = r"[\W_]+".join(map(re.escape, re.findall(r"[^\W_]+", name)))
     return bool(words) and re.search(rf"\b{words}\b", description, re.IGNORECASE) is not None
 

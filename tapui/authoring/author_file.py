@@ -1,4 +1,4 @@
-"""An author's file: loading it, finding the provider in it, and telling what is wrong with it."""
+"""An author's file: loads it, finds the provider in it, and describes what is wrong with it."""
 
 import ast
 import builtins
@@ -18,7 +18,7 @@ import tapui
 from tapui.provider import Provider
 
 SLOW_SECONDS = 5.0
-"""After this long it is told that a file is still being loaded, and where it is."""
+"""After this long the author learns that a file is still being loaded, and at which line."""
 MAX_TOLD = 8_000
 """Characters of a traceback that are shown, from its end."""
 _FALLBACK = "provider_file"
@@ -48,7 +48,7 @@ class _RunReachedError(BaseException):
         self.provider = provider
 
 
-def load(path: Path) -> LoadedFile:
+def load(path: Path, *, slow_seconds: float = SLOW_SECONDS) -> LoadedFile:
     """Load a file as a module and return it with its provider.
 
     What the file prints goes to standard error. A child that it forks and that returns from the
@@ -61,7 +61,7 @@ def load(path: Path) -> LoadedFile:
     made: list[Provider] = []
     try:
         with (
-            _told_when_slow(path),
+            _told_when_slow(path, slow_seconds),
             contextlib.redirect_stdout(sys.stderr),
             _run_is_reached(),
             _making_is_noted(path, made),
@@ -269,21 +269,21 @@ def _run_is_reached() -> Iterator[None]:
         Provider.run = original  # type: ignore[method-assign]
 
 
-# What is told
+# What the author reads
 
 
 @contextlib.contextmanager
-def _told_when_slow(path: Path) -> Iterator[None]:
+def _told_when_slow(path: Path, seconds: float) -> Iterator[None]:
     """Tell the author on standard error where a file is that takes long to load."""
     thread = threading.get_ident()
 
     def tell() -> None:
         frame = sys._current_frames().get(thread)  # noqa: SLF001 - the way to another thread's frame
         at = _deepest(path, frame)
-        sys.stderr.write(f"{path.name} is still being loaded after {SLOW_SECONDS:g} s{at}\n")
+        sys.stderr.write(f"{path.name} is still being loaded after {seconds:g} s{at}\n")
         sys.stderr.flush()
 
-    timer = threading.Timer(SLOW_SECONDS, tell)
+    timer = threading.Timer(seconds, tell)
     timer.daemon = True
     timer.start()
     try:
