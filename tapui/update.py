@@ -1,7 +1,7 @@
-"""An update of tapui's files under a process that runs: what it has not imported yet is gone, or is
-of another version.
+"""An update of tapui's files under a running process: what it has not imported yet is missing, or
+is of another version.
 
-Every import of ours that comes late passes here, and nothing else does: what needed the module
+Each late import of a module of ours passes here, and no other import: what needed the module
 fails with one text, and the process goes on with what it has.
 """
 

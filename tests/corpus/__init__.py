@@ -1,6 +1,6 @@
 """The corpus: bytes of the wire and of the disk, as tapui wrote them, kept as files in `data/`.
 
-What is there was sent to peers or lies on somebody's disk: it must be read for as long as this
+Peers send these bytes, and people have these files: they must be read for as long as this
 version of the interface holds, and what tapui writes from the same input must be the same bytes.
 
 `python -m tests.corpus.write` adds what is new (messages, fields) and writes anew what scripts

@@ -41,7 +41,7 @@ class Played:
     lines: list[str] = field(default_factory=list)
 
     def connect(self, who: str, token: str | None = None, **how: Any) -> None:
-        """Let somebody connect, and authenticate where there is a token."""
+        """Open a connection, and authenticate where there is a token."""
         self.ends[who] = self.talk.connect(**how)
         if token is not None:
             self.say(who, type="auth", token=token)
@@ -74,7 +74,7 @@ class Played:
         self.say("tower", type="approval.decide", approvalId=ids[-1], decision=decision, **more)
 
     def last(self, who: str, type_: str) -> Json:
-        """Return the last message of a type that somebody was told."""
+        """Return the last message of a type that went to one end."""
         told = [line for line in self.lines if line.startswith(f'< {who} {{"type":"{type_}"')]
         found: Json = json.loads(told[-1].split(" ", 2)[2])
         return found

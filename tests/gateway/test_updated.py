@@ -1,4 +1,4 @@
-"""A gateway under which tapui's files are replaced: it goes on, and says so."""
+"""A gateway under which the files of tapui are replaced goes on, and the person is told once."""
 
 import json
 import shutil
