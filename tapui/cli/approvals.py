@@ -7,6 +7,7 @@ from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
 from tapui.projection import asking
+from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import State, is_waiting
 from tapui.text import revealed
 from tapui.wire.events import ApprovalDecided, ApprovalExpired, ApprovalWithdrawn, Entry
@@ -60,7 +61,8 @@ def request(approval: Approval) -> str:
 def described(connection: GatewayConnection, approval: Approval) -> str:
     """Return what an approval asks and who asks it, as the tower and `tapui status` show it."""
     state = State.of(connection.snapshot.state)
-    asker = "" if approval.kind == "pairing" else f", asked by {asking.asker(state, approval)}"
+    is_named = not kind_of(approval).is_revealed
+    asker = f", asked by {asking.asker(state, approval)}" if is_named else ""
     return f"{approval.id}: {request(approval)}{asker}"
 
 

@@ -13,6 +13,7 @@ from tapui.projection import alarms, asking
 from tapui.projection.fold import fold
 from tapui.projection.offered import tools_of
 from tapui.projection.orders import became, wanted
+from tapui.projection.requests.kind import session_name
 from tapui.projection.state import (
     State,
     activity,
@@ -74,7 +75,7 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Ap
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
     folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
-    _show_waiting(folded, waiting)
+    show_waiting(folded, waiting)
     if folded.alarms:
         now = time.time()
         rows = [
@@ -146,7 +147,7 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Ap
     )
 
 
-def _show_waiting(state: State, waiting: list[Approval]) -> None:
+def show_waiting(state: State, waiting: list[Approval]) -> None:
     now = time.time()
     rows = []
     for one in waiting:
@@ -272,10 +273,10 @@ class Watched:
             case ev.OrderChanged(order_id=id_, state="queued" | "done" | "failed"):
                 order = self._state.orders.get(id_)
                 if order is not None:
-                    where = asking.session_name(self._state, order.session_id)
+                    where = session_name(self._state, order.session_id)
                     yield f"session {where}: {wanted(order)}: {became(order)}"
             case ev.CallFinished(call=call) if call.state == "failed":
-                where = asking.session_name(self._state, call.session_id)
+                where = session_name(self._state, call.session_id)
                 yield f"failed: {call.tool} in {where}: {call.error or call.error_code or ''}"
             case (
                 ev.SessionOpened(session=session)

@@ -14,8 +14,9 @@ from msgspec import Raw
 from tapui import times
 from tapui.index.store import SHARD_BYTES, create_shard, words_table
 from tapui.projection import orders
-from tapui.projection.asking import by_whom, command_line, detail_of, subject
+from tapui.projection.asking import by_whom, command_line, subject
 from tapui.projection.hunks import MAX_HUNK_BYTES, Edit, Hunk
+from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
 from tapui.wire import events as ev

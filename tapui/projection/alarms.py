@@ -1,6 +1,6 @@
 """Alarms in words; nothing here is made safe yet."""
 
-from tapui.projection.asking import session_name
+from tapui.projection.requests.kind import session_name
 from tapui.projection.state import State
 from tapui.wire.subjects import Alarm
 

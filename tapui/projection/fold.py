@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from tapui.projection.asking import by_rule, request
+from tapui.projection.asking import request
 from tapui.projection.cuts import restored
 from tapui.projection.heads import (
     approval_head,
@@ -18,6 +18,7 @@ from tapui.projection.heads import (
     session_head,
 )
 from tapui.projection.orders import changed
+from tapui.projection.requests.permissions import by_rule
 from tapui.projection.state import (
     State,
     StreamKey,

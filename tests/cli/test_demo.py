@@ -26,6 +26,7 @@ from tapui.home.paths import Home as HomeFolders
 from tapui.projection import asking
 from tapui.projection.fold import fold
 from tapui.projection.now import Loop, loop_of
+from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import State
 from tapui.projection.turns.step import LiveStep
 from tapui.projection.turns.turn import LiveTurn
@@ -129,7 +130,7 @@ class Watched:
         def look(state: State) -> Approval | None:
             for one in state.approvals.values():
                 is_it = (one.session_id, one.kind, one.state) == (session, what, "waiting")
-                if is_it and detail.items() <= asking.detail_of(one).items():
+                if is_it and detail.items() <= detail_of(one).items():
                     return one
             return None
 
@@ -252,7 +253,7 @@ async def test_questions_and_modes_are_asked_for_and_kept_to(
     played: Played, watched: Watched
 ) -> None:
     question = await watched.asked(RELEASE, "userInput")
-    assert asking.detail_of(question)["choices"] == ["users", "operators", "both"]
+    assert detail_of(question)["choices"] == ["users", "operators", "both"]
     await watched.decide(question, "approve", "operators")
     await watched.said(RELEASE, "I write for this audience: operators.")
     await watched.decide(await watched.asked(RELEASE, "permission", kind="write"), "approve")

@@ -1,7 +1,7 @@
 """What `tapui emitters allow` shows of what a file, or an agent, wants to run."""
 
 from tapui.cli.commands.emitters.allow import shown
-from tapui.projection.asking import RIGHTS
+from tapui.projection.requests.emitter_start import RIGHTS
 
 
 def test_what_would_run_does_not_pass_itself_off_as_what_is_said_of_it() -> None:

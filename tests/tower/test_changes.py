@@ -1,6 +1,6 @@
 """A diff on a sheet: what its header says twice, or for nothing, is left out, and nothing else."""
 
-from tapui.tower.calls.changes import changes
+from tapui.projection.changes import changes
 
 
 def shown(*lines: str) -> list[str]:

@@ -4,9 +4,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.projection.asking import RIGHTS
+from tapui.projection.requests.emitter_start import PROMPTS, PROVIDES, RIGHTS
 from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
-from tapui.tower.requests.emitter_requests import PROMPTS, PROVIDES
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from tapui.projection.asking import RIGHTS
+from tapui.projection.requests.emitter_start import RIGHTS
+from tapui.projection.requests.mcp_server_start import CALLED, CHANGED, OFFERED
 from tapui.tower.requests.answer_fields import FormAnswer
 from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
-from tapui.tower.requests.mcp_requests import CALLED, CHANGED, OFFERED
 from tapui.tower.textual.reader import Reader
 from tapui.wire.tower import ApprovalDecide
 from tests.tower.emitters_world import quiet

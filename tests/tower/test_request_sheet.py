@@ -7,10 +7,10 @@ import pytest
 from msgspec.structs import replace
 from textual.events import Key, Paste
 
+from tapui.projection.changes import MAX_LINES, changes
 from tapui.projection.state import State
 from tapui.tower.app.services import EarlierFault
 from tapui.tower.calls.call_sheet import CallScreen
-from tapui.tower.calls.changes import MAX_LINES, changes
 from tapui.tower.providers.provider_sheet import ProviderScreen
 from tapui.tower.requests.answer_fields import Letters, RulePanel
 from tapui.tower.requests.approval_sheet import ApprovalScreen

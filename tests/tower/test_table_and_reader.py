@@ -7,9 +7,10 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from textual.app import App, ComposeResult
 
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.table.columns import Cell, Column, Row, fit, heading
 from tapui.tower.table.table import Table
-from tapui.tower.textual.reader import Paragraph, Reader, title, value, wrap
+from tapui.tower.textual.reader import Reader, wrap
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Mn", "Me"])), st.integers(2, 50))

@@ -11,7 +11,7 @@ from tapui.cli.context import gateway, need_terminal, options
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection.asking import is_budget
+from tapui.projection.requests.kinds import kind_of
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.subjects import Approval
@@ -69,9 +69,10 @@ async def _approve(chosen: FoundGateway, wanted: str) -> None:
         chosen, name="tapui approve", on_waits=output.note
     ) as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
-        if approval.kind in ("userInput", "elicitation") and not is_budget(approval):
+        kind = kind_of(approval)
+        if kind.is_only_for_the_tower(approval):
             raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)
-        if approval.kind == "pairing":
+        if kind.is_revealed:
             await _reveal(connection, approval)
         else:
             await decide(connection, approval, "approve")

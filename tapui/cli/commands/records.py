@@ -13,7 +13,8 @@ from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import INDEX_SECONDS, folders_of
 from tapui.files.locked_folder import FolderHeldError
 from tapui.projection import alarms, orders
-from tapui.projection.asking import by_rule, by_whom, command_line, rule_name
+from tapui.projection.asking import by_whom, command_line
+from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import summary_of
 from tapui.records import reader
 from tapui.records.reader import Damage, Record

@@ -25,6 +25,7 @@ from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, NoGat
 from tapui.home.run_folder import gateways
 from tapui.policies.rules import PolicyRule
 from tapui.projection import asking
+from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import one_line, summary_of
 from tapui.wire import events as ev
 from tapui.wire.limits import MAX_TELL
@@ -343,9 +344,9 @@ def _fields(data: Raw | None) -> dict[str, Any]:
 
 def _denied(approval: Approval) -> _Denied:
     what = f"{asking.verb(approval)} {asking.request(approval)}".rstrip()
-    rule = asking.rule_name(approval.rule) if asking.by_rule(approval) else ""
+    rule = rule_name(approval.rule) if by_rule(approval) else ""
     return _Denied(one_line(what), rule or approval.reason or asking.outcome(approval))
 
 
 def _forbidden(gate: Gate) -> _Denied:
-    return _Denied(gate.tool, asking.rule_name(gate.rule) or gate.reason or "denied")
+    return _Denied(gate.tool, rule_name(gate.rule) or gate.reason or "denied")

@@ -17,6 +17,8 @@ from tapui.cli.journals import folders_of, open_index
 from tapui.index.why import Blame, Change, blamed, changes_of
 from tapui.projection import asking
 from tapui.projection.hunks import Hunk, changed_lines
+from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import summary_of
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
@@ -171,7 +173,7 @@ class Answer:
             return _UNKNOWN
         if self.by == BUILTIN_PROVIDER:
             return _OWN_TOOL
-        name = asking.rule_name(self.rule) if self.rule is not None else asking.by_whom(self.by)
+        name = rule_name(self.rule) if self.rule is not None else asking.by_whom(self.by)
         return f"{name}{f': {self.reason}' if self.reason else ''}"
 
 
@@ -262,13 +264,13 @@ def _of_approval(approval: Approval, record: Record) -> Answer:
         approval.decided_by or "unknown",
         state,
         record.ts,
-        approval.rule if asking.by_rule(approval) else None,
+        approval.rule if by_rule(approval) else None,
         approval.reason,
     )
 
 
 def _call_of(approval: Approval) -> str:
-    return str(asking.detail_of(approval).get("toolCallId") or "")
+    return str(detail_of(approval).get("toolCallId") or "")
 
 
 def _data(happened: ev.SessionHappened) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tapui.projection.asking import by_rule, rule_name
+from tapui.projection.requests.kinds import kind_of
+from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import limits
 from tapui.wire.subjects import Approval, Gate
-from tapui.wire.turns import StepKind, StepState
+from tapui.wire.turns import StepState
 
 _DECIDED: dict[str, StepState] = {
     "approved": "done",
@@ -49,10 +50,9 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
     if approval.id in session.asked:
         return
     detail: Any = approval.detail
-    if approval.kind == "emitter" and _id(detail, "asker") is None:
-        return  # a folder's file asks, whatever the agent does
-    if approval.kind == "mcpServer":
-        return  # so does an MCP server's
+    kind = kind_of(approval).step(detail if isinstance(detail, Mapping) else {})
+    if kind is None:
+        return
     call_id, agent = _id(detail, "toolCallId"), _id(detail, "agentId")
     step = None
     if call_id is not None:
@@ -64,7 +64,6 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
         step.call_id = call_id
         session.open[call_id] = step
     else:
-        kind: StepKind = "mode" if approval.kind == "mode" else "gate"
         step = session.add(kind, "waiting", at, about, agent)
         step.tool = approval.kind
         step.provider = (approval.provider or "")[: limits.MAX_NAME]

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from tapui import times
-from tapui.projection.asking import by_rule, by_whom
+from tapui.projection.asking import by_whom
 from tapui.projection.now import failed_since
+from tapui.projection.requests.permissions import by_rule
 from tapui.projection.state import State, is_unsettled, is_waiting
 from tapui.projection.turns.turn import LiveTurn, together
 from tapui.projection.turns.usage import added, less

@@ -5,11 +5,12 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from tapui import times
+from tapui.projection.paragraphs import Paragraph, title
 from tapui.projection.turns.turn import LiveTurn
 from tapui.tower.app.digest import Digest
 from tapui.tower.app.view import View
 from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.reader import Paragraph, Reader, title
+from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.widgets import plain
 from tapui.tower.turns import steps
 from tapui.tower.wording import marks

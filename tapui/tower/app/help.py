@@ -9,12 +9,13 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from tapui import docs
+from tapui.projection.paragraphs import Paragraph, title
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.table import AREAS, TABLE, Area
 from tapui.tower.table.pane import PaneKind
 from tapui.tower.textual.dialogs import Choice, ChooseScreen
 from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.reader import Paragraph, Reader, title
+from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.widgets import plain
 
 

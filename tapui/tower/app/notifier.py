@@ -10,6 +10,8 @@ from textual.notifications import SeverityLevel
 
 from tapui.projection import asking
 from tapui.projection.orders import became, changed, consequences, wanted
+from tapui.projection.requests.kind import session_name
+from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import State
 from tapui.text import safe_name
 from tapui.tower.app.digest import AWAY, UsedBefore, digest, used_now
@@ -28,26 +30,6 @@ if TYPE_CHECKING:
 
 QUIET_SECONDS = 10.0
 """Between two calls at least; what comes meanwhile is one call with a count."""
-
-_ASKS = {
-    "run": "asks to run a command",
-    "write": "asks to write a file",
-    "read": "asks to read a file",
-    "open": "asks to open a path",
-    "fetch": "asks to fetch a URL",
-    "call": "asks to call a tool",
-    "mode": "asks to switch the mode",
-    "question": "asks a question",
-    "form": "asks to have a form filled in",
-    "budget": "has used up its budget",
-}
-_OTHERS = "asks for a permission"
-_NOT_OF_A_SESSION = {
-    "pairing": "a web page or program asks to pair",
-    "bindAll": "a provider asks to join all sessions",
-    "terminal": "a new terminal wants to answer for you",
-    "command": "a command wants to answer for you",
-}
 
 
 class Notices:
@@ -98,7 +80,7 @@ def alarm_words(state: State, alarms: Sequence[Alarm]) -> str:
     if len(alarms) != 1:
         return f"Look at it: {len(alarms)} alarms"
     (alarm,) = alarms
-    label = safe_name(asking.session_name(state, alarm.session_id)) or "something"
+    label = safe_name(session_name(state, alarm.session_id)) or "something"
     return f"Look at it: {label} {_ALARMS[alarm.kind]}"
 
 
@@ -109,10 +91,11 @@ def notice_words(state: State, approvals: Sequence[Approval]) -> str:
     if len(approvals) != 1:
         return f"Waiting for you: {len(approvals)} requests"
     (approval,) = approvals
-    if approval.kind in _NOT_OF_A_SESSION:
-        return f"Waiting for you: {_NOT_OF_A_SESSION[approval.kind]}"
-    label = safe_name(asking.session_name(state, approval.session_id)) or "a session"
-    return f"Waiting for you: {label} {_ASKS.get(asking.verb(approval), _OTHERS)}"
+    kind = kind_of(approval)
+    if not kind.is_of_session:
+        return f"Waiting for you: {kind.notice_of(approval)}"
+    label = safe_name(session_name(state, approval.session_id)) or "a session"
+    return f"Waiting for you: {label} {kind.notice_of(approval)}"
 
 
 _SAID_IN_SHEETS = frozenset({"detail.read"})

@@ -11,8 +11,8 @@ from typing import Any, Literal, get_args
 
 from msgspec import Raw
 
-from tapui.projection.asking import session_name
 from tapui.projection.fold import fold
+from tapui.projection.requests.kind import session_name
 from tapui.projection.state import (
     State,
     StreamKey,

@@ -14,10 +14,10 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.projection import asking
 from tapui.projection.hunks import Edit, edits_of
+from tapui.projection.paragraphs import readable
+from tapui.projection.requests.kind import detail_of
 from tapui.tower.app.view import DetailKey, Happening, View, Whole
-from tapui.tower.wording.words import readable
 from tapui.wire import subjects
 from tapui.wire.emitters import Emitter
 from tapui.wire.message import Line, Message
@@ -130,7 +130,7 @@ class Bodies:
 
     def detail(self, approval: subjects.Approval) -> Mapping[str, Any]:
         """Return everything that a request says, for who decides it."""
-        return asking.detail_of(approval)
+        return detail_of(approval)
 
 
 def _version(emitter: Emitter) -> str:

@@ -7,13 +7,13 @@ from textual.binding import BindingType
 
 from tapui import times
 from tapui.projection import asking
+from tapui.projection.changes import changes, edited
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import Bodies
-from tapui.tower.calls.changes import changes, edited
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.live_screen import ConfirmScreen
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Keys, Sheet, alone, fact
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import can_cancel, duration_of, taken

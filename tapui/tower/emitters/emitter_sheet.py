@@ -6,9 +6,10 @@ from textual.binding import BindingType
 
 from tapui import times
 from tapui.projection import asking
+from tapui.projection.paragraphs import Paragraph, title, value
+from tapui.projection.requests.kind import detail_of
 from tapui.tower.app.view import View
 from tapui.tower.emitters import emitter_words as words
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import quantity
@@ -121,7 +122,7 @@ def _allowed(view: View, emitter: Emitter) -> str | None:
     for approval in view.decided:
         if approval.kind != "emitter" or approval.state != "approved":
             continue
-        detail = asking.detail_of(approval)
+        detail = detail_of(approval)
         is_own = detail.get("emitterId") == emitter.id
         if emitter.source == "tool":
             asked = (approval.session_id, detail.get("name"), "asker" in detail)

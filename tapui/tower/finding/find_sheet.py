@@ -13,6 +13,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tapui import invocation, times
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.services import Finder, FoundRecord, LastFind, RecordText
 from tapui.tower.app.view import View
 from tapui.tower.finding.finder_thread import MOST, FinderThread, Finding
@@ -20,7 +21,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row, emphasis
 from tapui.tower.table.table import Table
 from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.reader import Paragraph, Reader, title, value
+from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.sheet import Keys, Sheet, fact, upper_edge
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.tower.wording.marks import Mark

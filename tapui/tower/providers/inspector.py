@@ -14,6 +14,7 @@ from textual.containers import Vertical
 from textual.widgets import Static
 
 from tapui import times
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.buffers import InspectedLog, Numbered
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import body_of
@@ -22,7 +23,6 @@ from tapui.tower.table.columns import Cell, Column, Row, heading
 from tapui.tower.table.filter import Filter, FilterBar, FilterError, Undecided, parse
 from tapui.tower.table.table import Table
 from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Keys, Sheet, fact, upper_edge
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording.marks import Mark

@@ -1,8 +1,8 @@
 """One provider: what it offers and wants, and what it was refused."""
 
 from tapui import times
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.view import View
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import name_of, session_of

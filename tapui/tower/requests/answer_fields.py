@@ -14,12 +14,13 @@ from textual.message import Message
 from textual.widgets import Digits, Static
 
 from tapui.projection import asking
+from tapui.projection.requests.kind import Option
+from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import is_waiting
 from tapui.text import safe_text
 from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.services import MOST, EarlierFault, EarlierRequests, matched
 from tapui.tower.app.view import View
-from tapui.tower.requests.requests import Option
 from tapui.tower.requests.rule_proposal import RuleProposal
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
@@ -194,14 +195,15 @@ class RequestFields(Vertical):
     def fill(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> Field | None:
         """Add the fields of a request and return them; None for a request without any."""
         field: Field
-        if approval.kind == "pairing":
-            field = PairingPanel(approval)
-        elif approval.kind == "userInput":
-            field = AnswerForm(approval, detail)
-        elif approval.kind == "elicitation":
-            field = FormAnswer(approval, detail)
-        else:
-            return None
+        match kind_of(approval).fields:
+            case "sessions":
+                field = PairingPanel(approval)
+            case "answer":
+                field = AnswerForm(approval, detail)
+            case "form":
+                field = FormAnswer(approval, detail)
+            case None:
+                return None
         self.mount(field)
         return field
 
@@ -312,10 +314,10 @@ def prompt_line(
     if approval.state == "revealed":
         return told + plain("Enter this code on the page that asks for it.")
     if is_in_form:
-        is_form = approval.kind == "elicitation"
+        is_form = kind_of(approval).fields == "form"
         enter = "goes on, in the last field to your answer." if is_form else "takes this answer."
         return told + plain(f"Enter {enter} Esc leaves the field.", "$text-muted")
-    choose = "  Space chooses sessions." if approval.kind == "pairing" else ""
+    choose = "  Space chooses sessions." if kind_of(approval).fields == "sessions" else ""
     return told + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
 

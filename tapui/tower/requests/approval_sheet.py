@@ -11,10 +11,13 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tapui.projection import asking
+from tapui.projection.paragraphs import Paragraph
+from tapui.projection.requests.kind import Answer, AskedRequest, Option, RequestContext
+from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import is_unsettled, is_waiting
+from tapui.times import date_and_time
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.requests import emitter_requests, mcp_requests
 from tapui.tower.requests.answer_fields import (
     Field,
     FormAnswer,
@@ -25,21 +28,11 @@ from tapui.tower.requests.answer_fields import (
     RulePanel,
     prompt_line,
 )
-from tapui.tower.requests.emitter_requests import AskedEmitter
-from tapui.tower.requests.requests import (
-    Answer,
-    Option,
-    explain,
-    headline,
-    options,
-    subject,
-)
 from tapui.tower.requests.rule_proposal import RuleProposal, proposal
 from tapui.tower.requests.urgency import requests, standing
 from tapui.tower.table.table import Table
 from tapui.tower.textual.dialogs import AnswerError, AnswerInput
 from tapui.tower.textual.live_screen import SHEET_CSS
-from tapui.tower.textual.reader import Paragraph
 from tapui.tower.textual.sheet import Sheet
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
@@ -92,7 +85,7 @@ class ApprovalScreen(Sheet):
         self._shown_at = 0.0
         self._is_partial: bool | None = None
         self._members: tuple[str, ...] = ()
-        """The requests on show: `key`, and emitters that are answered with it."""
+        """The requests on show: `key`, and those that are answered with it."""
 
     @property
     def approval(self) -> subjects.Approval | None:
@@ -194,14 +187,10 @@ class ApprovalScreen(Sheet):
         self.query_one(".sheet").set_class(is_waiting(approval), "-waiting")
         is_partial = bodies.is_awaited(approval)
         if is_partial != self._is_partial:
-            if approval.kind == "emitter":
-                parts = emitter_requests.explained(view, self._emitters(approval))
-            elif approval.kind == "mcpServer":
-                parts = mcp_requests.explained(bodies.detail(whole))
-            else:
-                parts = explain(view, whole, bodies.detail(whole))
+            context = RequestContext(view.state, date_and_time)
+            parts = kind_of(approval).explained(context, self._asked(approval))
             if is_partial:
-                parts.append(Paragraph("Reading the rest of this request …", "warning"))
+                parts.append(Paragraph("RequestContext the rest of this request …", "warning"))
             elif whole.is_cut:
                 parts.append(Paragraph("The rest of this request was not kept.", "warning"))
             self.reader.set_parts(parts)
@@ -210,13 +199,13 @@ class ApprovalScreen(Sheet):
             self._is_partial = is_partial
         self._prompt()
 
-    # Emitters, several of which are answered together
+    # Requests that are answered together
 
     def _look_for_members(self, view: View, approval: subjects.Approval) -> None:
         """Show the requests that are answered together; others than before take no answer yet."""
         if self._is_sent:
             return
-        found = [approval] if self._is_apart else emitter_requests.together(view, approval)
+        found = [approval] if self._is_apart else _together(view, approval)
         members = tuple(one.id for one in found) if approval in found else (approval.id,)
         if members == self._members:
             return
@@ -227,22 +216,18 @@ class ApprovalScreen(Sheet):
             self._shown_at = self.tower.ticks()
         self._members, self._is_partial = members, None
 
-    def _emitters(self, approval: subjects.Approval) -> list[AskedEmitter]:
+    def _asked(self, approval: subjects.Approval) -> list[AskedRequest]:
         """Return the requests on show, whole as far as they are here."""
         state, bodies = self.tower.view.state, self.tower.bodies
         found = [state.approvals.get(id_) for id_ in self._members]
         wholes = [bodies.whole(one) for one in found if one is not None] or [approval]
-        return [AskedEmitter(one, bodies.detail(one)) for one in wholes]
+        return [AskedRequest(one, bodies.detail(one)) for one in wholes]
 
     def _headline(self, view: View, approval: subjects.Approval) -> str:
-        if approval.kind == "emitter":
-            return emitter_requests.headline(view, self._emitters(approval))
-        if approval.kind == "mcpServer":
-            return mcp_requests.headline(view, approval, self.tower.bodies.detail(approval))
-        return headline(view, approval)
+        return kind_of(approval).headline(view.state, self._asked(approval))
 
     def action_one_by_one(self) -> None:
-        """Show emitters of one file one by one, or together again."""
+        """Show requests that can be answered together one by one, or together again."""
         approval = self.approval
         if approval is None or not self._is_open or self._option("one-by-one") is None:
             return
@@ -254,10 +239,11 @@ class ApprovalScreen(Sheet):
     def copied(self) -> str:
         """Return what is asked, or the text where there is no such thing."""
         approval = self.approval
-        if approval is None or approval.kind in ("emitter", "mcpServer"):
+        if approval is None or not kind_of(approval).is_copied:
             return super().copied()
         whole = self.tower.bodies.whole(approval)
-        return subject(whole, self.tower.bodies.detail(whole)) or super().copied()
+        found = kind_of(approval).subject(whole, self.tower.bodies.detail(whole))
+        return found or super().copied()
 
     # Fields to fill in
 
@@ -335,13 +321,10 @@ class ApprovalScreen(Sheet):
         self._prompt()
 
     def _unread(self) -> str:
-        """Return what is to be done before this may be allowed; "" once its end was on screen.
-
-        What is asked in a question or a form is not run: these can be answered at once.
-        """
+        """Return what is to be done before this may be allowed; "" once its end was on screen."""
         approval = self.approval
-        is_asked = approval is not None and approval.kind in ("userInput", "elicitation", "pairing")
-        if is_asked or self.reader.was_read:
+        is_short = approval is not None and not kind_of(approval).must_be_read
+        if is_short or self.reader.was_read:
             return ""
         count = self.reader.lines_below
         more = "1 more line" if count == 1 else f"{count:,} more lines"
@@ -374,10 +357,8 @@ class ApprovalScreen(Sheet):
 
     def _keep(self) -> None:
         approval = self.approval
-        if approval is not None and approval.kind in ("emitter", "mcpServer"):
-            self._send("approve", {emitter_requests.LATER_VERSIONS: True})
-        else:
-            self._send("approve", keep=True)
+        kept_as = kind_of(approval).kept_as if approval is not None else None
+        self._send("approve", kept_as, keep=kept_as is None)
 
     def _allow(self) -> None:
         for panel in self._fields.panels(self.key):
@@ -393,7 +374,7 @@ class ApprovalScreen(Sheet):
                 self._send("approve", answer)
             return
         approval = self.approval
-        if approval is not None and approval.kind not in ("pairing", "userInput", "elicitation"):
+        if approval is not None and kind_of(approval).fields is None:
             self._send("approve")
 
     def _propose(self) -> None:
@@ -532,13 +513,8 @@ class ApprovalScreen(Sheet):
         approval = self.approval
         if approval is None or not is_waiting(approval):
             return []
-        if approval.kind == "emitter":
-            others = len(emitter_requests.together(self.tower.view, approval))
-            return emitter_requests.answers(self._emitters(approval), others=others)
-        if approval.kind == "mcpServer":
-            bodies = self.tower.bodies
-            return mcp_requests.answers(bodies.detail(bodies.whole(approval)))
-        return options(approval)
+        others = len(_together(self.tower.view, approval))
+        return kind_of(approval).answers(self._asked(approval), others)
 
     def _option(self, answer: Answer) -> Option | None:
         return next((one for one in self._options() if one.answer == answer), None)
@@ -561,3 +537,7 @@ class ApprovalScreen(Sheet):
         )
         lines = [*note, line]
         self.query_one(".prompt", Static).update(Content("\n").join(lines))
+
+
+def _together(view: View, approval: subjects.Approval) -> list[subjects.Approval]:
+    return kind_of(approval).together(view.state, view.waiting, approval)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tapui.policies.rules import PolicyRule
-from tapui.projection import asking
+from tapui.projection.requests.kind import detail_of
 from tapui.tower.app.services import NOTHING, Matched, matched
 from tapui.tower.app.view import View
 from tapui.wire.subjects import Approval, RequestPart
@@ -42,7 +42,7 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
     folder = session.cwd if session is not None else None
     if folder is None:
         return RuleProposal("The session has ended.")
-    asked = of_permission(asking.detail_of(approval), folder)
+    asked = of_permission(detail_of(approval), folder)
     if approval.judged is not None and approval.judged.why:
         return RuleProposal(f"No rule may allow this: {approval.judged.why}.")
     wanted = proposed(asked, folder)

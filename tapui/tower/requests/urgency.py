@@ -3,8 +3,6 @@
 from typing import NamedTuple
 
 from tapui import times
-from tapui.projection import asking
-from tapui.projection.state import State
 from tapui.tower.app.view import View
 from tapui.tower.wording.words import time_left
 from tapui.wire import subjects
@@ -48,27 +46,6 @@ def standing(approval: subjects.Approval, now: float) -> str:
     if left:
         return f"{left} left"
     return f"waits {times.lasting(times.since(approval.created_at, now))}"
-
-
-def asker(state: State, request: Request) -> str:
-    """Return who asks: the session, its subagent, a provider or a page."""
-    approval = request.approval
-    if approval.session_id is None:
-        return asking.who(state, approval) if approval.kind != "pairing" else "a web page"
-    name = asking.session_name(state, approval.session_id)
-    agent = agent_name(state, approval)
-    if agent and request.is_below:
-        return f"└ {agent}"
-    return f"{name} └ {agent}" if agent else name
-
-
-def agent_name(state: State, approval: subjects.Approval) -> str:
-    """Return the name of the subagent that asks, "" where the session itself does."""
-    agent = asking.agent_of(state, approval)
-    session = state.sessions.get(approval.session_id or "")
-    if agent is None or session is None:
-        return ""
-    return next((one.agent for one in session.subagents if one.id == agent), agent)
 
 
 def _urgency(approval: subjects.Approval, now: float) -> tuple[bool, float]:

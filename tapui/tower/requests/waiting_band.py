@@ -9,10 +9,13 @@ from textual.widgets import Static
 
 from tapui import times
 from tapui.projection import asking
+from tapui.projection.requests.kind import agent_name, changed_lines, session_name
+from tapui.projection.requests.kinds import kind_of
+from tapui.projection.requests.permissions import by_rule
 from tapui.projection.summary import within
 from tapui.text import revealed
 from tapui.tower.app.view import View
-from tapui.tower.requests.urgency import Request, agent_name, asker, requests, standing
+from tapui.tower.requests.urgency import Request, requests, standing
 from tapui.tower.table.columns import Cell, Column, Row, first_key, held
 from tapui.tower.table.pane import FrameNote, Pane, PaneKind
 from tapui.tower.table.table import Table
@@ -150,7 +153,7 @@ def _asked_row(view: View, request: Request) -> Row:
     return Row(
         approval.id,
         (
-            Cell(asker(view.state, request), "" if agent else "strong"),
+            Cell(_asker(view, request), "" if agent else "strong"),
             Cell(asking.verb(approval)),
             Cell(f"{said}   “{reason}”" if reason else said, "warning"),
             Cell(standing(approval, view.now), "warning"),
@@ -166,7 +169,7 @@ def _answered_row(view: View, approval: subjects.Approval) -> Row:
         (
             Cell(times.moment(at) if (at := view.decided_at.get(approval.id)) else "", "muted"),
             Cell(_outcome(approval), mark.tone, mark.glyph, mark.tone),
-            Cell(asking.session_name(view.state, approval.session_id), "muted"),
+            Cell(session_name(view.state, approval.session_id), "muted"),
             Cell(f"{asking.verb(approval)}  {_said(view, approval)}", "muted"),
         ),
     )
@@ -180,7 +183,7 @@ def _said(view: View, approval: subjects.Approval) -> str:
 def _outcome(approval: subjects.Approval) -> str:
     """Return how it ended; what a rule answered begins with the rule."""
     rule = approval.rule
-    if rule is None or not asking.by_rule(approval):
+    if rule is None or not by_rule(approval):
         return asking.outcome(approval)
     name = f"rule “{rule.pattern}”" if rule.pattern else "as before"
     return f"{name}  {'allowed' if approval.state == 'approved' else approval.state}"
@@ -189,6 +192,11 @@ def _outcome(approval: subjects.Approval) -> str:
 def _in_short(view: View, request: Request) -> str:
     """Return a request in a few words: who, and what it is about."""
     approval = request.approval
-    who = agent_name(view.state, approval) or asker(view.state, request)
-    lines = asking.changed_lines(approval).strip()
+    who = agent_name(view.state, approval) or _asker(view, request)
+    lines = changed_lines(approval).strip()
     return f"{who} ({asking.verb(approval)}{' ' + lines if lines else ''})"
+
+
+def _asker(view: View, request: Request) -> str:
+    approval = request.approval
+    return kind_of(approval).asker(view.state, approval, is_below=request.is_below)

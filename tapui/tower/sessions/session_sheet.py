@@ -4,10 +4,10 @@ from tapui import times
 from tapui.projection.asking import by_whom
 from tapui.projection.offered import tools_that_wait
 from tapui.projection.orders import became, wanted
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.projection.state import model_words
 from tapui.tower.app.view import View
 from tapui.tower.sessions.usage_sheet import charged_words, context_words, tokens_words
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.turns import steps
 from tapui.tower.wording import marks

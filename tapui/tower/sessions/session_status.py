@@ -7,6 +7,7 @@ from tapui import times
 from tapui.projection import alarms, asking
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
 from tapui.projection.orders import is_stopping
+from tapui.projection.requests.kind import agent_of
 from tapui.projection.state import State, is_local, is_open
 from tapui.projection.summary import within
 from tapui.text import revealed
@@ -54,7 +55,7 @@ def asked_by_session(view: View) -> dict[tuple[str, str], subjects.Approval]:
     found: dict[tuple[str, str], subjects.Approval] = {}
     for request in requests(view):
         approval = request.approval
-        key = (approval.session_id or "", asking.agent_of(view.state, approval) or "")
+        key = (approval.session_id or "", agent_of(view.state, approval) or "")
         found.setdefault(key, approval)
     return found
 

@@ -1,12 +1,12 @@
 """What a session used: its context, then by model and by turn."""
 
 from tapui import times
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.projection.turns import usage as used
 from tapui.projection.turns.session import LiveTurns
 from tapui.text import safe_text
 from tapui.tower.app.view import View
 from tapui.tower.table.columns import fit
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.turns import steps
 from tapui.tower.wording import marks

@@ -6,8 +6,8 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from tapui import times
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.view import View
-from tapui.tower.textual.reader import Paragraph, title, value
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.wording.marks import LEVEL
 from tapui.wire.message import Line

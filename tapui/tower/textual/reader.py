@@ -1,7 +1,7 @@
 """Long text from outside, to scroll through: every line made safe, wrapped, painted as needed."""
 
 from collections.abc import Iterable
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -11,34 +11,12 @@ from textual.geometry import Size
 from textual.selection import Selection
 from textual.strip import Strip
 
+from tapui.projection.paragraphs import Paragraph
 from tapui.text import revealed, safe_text
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import fit
 from tapui.tower.table.table import TONES
 from tapui.tower.textual.line_view import LineView, extracted
-
-
-class Paragraph(NamedTuple):
-    """A paragraph: its text, a tone, and what stands before each of its lines.
-
-    A margin keeps a value from passing itself off as a heading by a line feed.
-    """
-
-    text: str
-    tone: str = ""
-    margin: str = ""
-    is_laid_out: bool = False
-    """Whether runs of blanks in it are tapui's own."""
-
-
-def title(text: str) -> Paragraph:
-    """Return the heading of a value."""
-    return Paragraph(text, "heading")
-
-
-def value(text: str, tone: str = "", *, is_laid_out: bool = False) -> Paragraph:
-    """Return a value, set off from all headings."""
-    return Paragraph(text, tone, "│ ", is_laid_out)
 
 
 def wrap(text: str, width: int) -> list[str]:

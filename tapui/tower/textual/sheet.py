@@ -10,9 +10,10 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widget import Widget
 
+from tapui.projection.paragraphs import Paragraph
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.reader import Paragraph, Reader
+from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.widgets import plain, tone_style
 from tapui.tower.wording.marks import Mark
 

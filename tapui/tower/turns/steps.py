@@ -11,6 +11,7 @@ import msgspec
 from tapui import times
 from tapui.projection import alarms
 from tapui.projection.asking import by_whom
+from tapui.projection.requests.kinds import KINDS
 from tapui.projection.state import is_unsettled
 from tapui.projection.summary import one_line, within
 from tapui.projection.turns.programs import has_failed
@@ -214,7 +215,7 @@ def label_of(step: LiveStep) -> str:
     if step.kind == "call":
         return step.tool or "call"
     if step.kind == "gate":
-        return marks.KINDS.get(step.tool, "gate")
+        return KINDS[step.tool].word if step.tool in KINDS else "gate"
     return _LABELS[step.kind]
 
 
@@ -228,7 +229,7 @@ def step_words(step: LiveStep, folder: str) -> str:
         said = f"{step.tool}: “{said}”" if said else step.tool
     elif step.kind == "compaction" and (found := _TOKENS.match(said)):
         said = f"{rate(int(found[1]))} → {rate(int(found[2]))} tokens"
-    elif step.kind == "event" or (step.kind == "gate" and step.tool not in marks.KINDS):
+    elif step.kind == "event" or (step.kind == "gate" and step.tool not in KINDS):
         said = "   ".join(one for one in (step.tool, said) if one)
     return "   ".join(one for one in (said, step.error) if one)
 

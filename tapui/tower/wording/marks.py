@@ -93,19 +93,6 @@ RUN: dict[str, Mark] = {
 """How runs of emitters ended."""
 TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "strong"}
 
-KINDS: dict[str, str] = {
-    "pairing": "pairing",
-    "mode": "mode",
-    "bindAll": "bind to all sessions",
-    "permission": "permission",
-    "userInput": "question",
-    "elicitation": "form",
-    "emitter": "emitter",
-    "mcpServer": "MCP server",
-    "terminal": "terminal",
-    "command": "command",
-}
-
 
 def of_call(call: subjects.Call) -> Mark:
     """Return a call's mark; a timeout and a lost provider are told apart from other failures.

@@ -14,13 +14,14 @@ from textual.message import Message
 from textual.widgets import Static
 
 from tapui import times
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import json_body
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.textual.live_screen import SHEET_CSS, ConfirmScreen
-from tapui.tower.textual.reader import Paragraph, Reader, title, value
+from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.sheet import Sheet
 from tapui.tower.textual.widgets import plain, show_in
 from tapui.tower.wording import marks

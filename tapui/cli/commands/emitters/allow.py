@@ -19,7 +19,8 @@ from tapui.emitters.config.reading import read
 from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.shell.plans import asking, folder_emitters
 from tapui.files.foreign_file import reason
-from tapui.projection.asking import RIGHTS, detail_of, emitter_text
+from tapui.projection.requests.emitter_start import RIGHTS, emitter_text
+from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import is_waiting
 from tapui.text import revealed
 from tapui.wire.subjects import Approval

@@ -16,7 +16,9 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.files.foreign_file import reason
 from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
-from tapui.projection.asking import RIGHTS, detail_of, given_values, server_text
+from tapui.projection.requests.emitter_start import RIGHTS
+from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.mcp_server_start import given_values, server_text
 from tapui.projection.state import is_waiting
 from tapui.text import revealed, safe_text
 from tapui.wire.subjects import Approval

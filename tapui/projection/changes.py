@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 
 from tapui.projection.hunks import Edit, Hunk
-from tapui.tower.textual.reader import Paragraph, title
+from tapui.projection.paragraphs import Paragraph, title
 
 MAX_LINES = 20_000
 """Lines of a diff that are shown."""

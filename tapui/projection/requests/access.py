@@ -1,0 +1,190 @@
+"""Who may come in: pages and programs that pair, providers of all sessions, terminals, commands."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tapui.projection.paragraphs import Paragraph, value
+from tapui.projection.requests.kind import (
+    DENY,
+    AskedRequest,
+    Option,
+    RequestContext,
+    RequestKind,
+    detail_of,
+)
+from tapui.projection.state import State
+from tapui.wire.subjects import Approval
+
+_WANTED = {
+    "approve": "approve",
+    "deny": "deny",
+    "approval.decide": "decide",
+    "approval.reveal": "show a pairing code",
+    "session.mode": "switch the mode of session",
+    "session.budget": "change the budget of session",
+    "session.tell": "send a text to session",
+    "session.stop": "stop the turn of session",
+    "session.compact": "compact session",
+    "session.set": "change session",
+    "session.end": "end session",
+    "session.start": "start a session",
+    "provider.move": "move a provider to session",
+    "injects.resume": "release held messages in session",
+    "token.mint": "make a token for session",
+    "emitter.start": "start an emitter",
+    "emitter.stop": "stop an emitter",
+    "emitter.pause": "pause an emitter",
+    "emitter.resume": "resume an emitter",
+    "emitter.run": "run an emitter",
+    "emitter.filter": "change a filter",
+    "emitter.keep": "keep an emitter",
+}
+"""What a message that only the person may send does, in words; of decisions by what is decided."""
+
+
+class PairingRequest(RequestKind):
+    """A page or a program asks for a token: a code that is entered there shows that both are the
+    person's."""
+
+    word = "pairing"
+    verb_word = "pair"
+    asks = "asks to be paired"
+    notice = "a web page or program asks to pair"
+    is_of_session = False
+    fields = "sessions"
+    must_be_read = False
+    is_revealed = True
+
+    def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        return str(detail.get("origin") or "local program")
+
+    def asker(self, state: State, approval: Approval, *, is_below: bool = False) -> str:
+        if approval.session_id is None:
+            return "a web page"
+        return super().asker(state, approval, is_below=is_below)
+
+    def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
+        origin = detail_of(asked[0].approval).get("origin")
+        return f"{'A web page' if origin else 'A local program'} {self.asks}"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        if asked[0].approval.state == "revealed":
+            return [Option("deny", "deny: the code is of no use any more", "denies")]
+        return [Option("allow", "show the pairing code", "shows the pairing code"), DENY]
+
+    def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"origin"})
+
+    def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
+        remark = Paragraph("The code that you are shown is to be entered there.", "muted")
+        return [*super().remarks(context, approval), remark]
+
+
+class BindAllRequest(RequestKind):
+    """A provider asks to join all sessions, later ones too."""
+
+    word = "bind to all sessions"
+    verb_word = "join all"
+    asks = "asks to join all sessions"
+    notice = "a provider asks to join all sessions"
+    is_of_session = False
+
+    def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        return str(detail.get("name") or approval.provider or "a provider")
+
+    def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
+        approval = asked[0].approval
+        return f"{self.line(approval, detail_of(approval))} {self.asks}"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        return [Option("allow", "allow", "allows it"), DENY]
+
+    def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"name"})
+
+    def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
+        return [Paragraph("It would see every session, later ones too.", "muted")]
+
+
+class _WantsToAnswer(RequestKind):
+    asks = "wants to answer for you"
+    is_of_session = False
+
+    def who(self, state: State, approval: Approval) -> str:
+        return str(detail_of(approval).get("device") or "-")
+
+    def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
+        return f"A {self.word} {self.asks}"
+
+    def subject(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        return self.line(approval, detail_of(approval)).strip().replace("\n", " ⏎ ")
+
+    def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset(detail)
+
+
+class TerminalRequest(_WantsToAnswer):
+    """A terminal that was opened after a session began: it may be an agent's."""
+
+    word = "terminal"
+    verb_word = "let in"
+    notice = "a new terminal wants to answer for you"
+
+    def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        """Return what runs in it: `zsh in tmux, opened after s1 began`."""
+        holder = f" in {detail['holder']}" if detail.get("holder") else ""
+        return f"{detail.get('program')}{holder}, opened after {detail.get('after')} began"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        yours = "it is yours: let it in until it closes"
+        return [Option("allow", yours, "lets the terminal in"), DENY]
+
+    def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
+        detail = detail_of(approval)
+        found = [f"{detail.get('device')}, opened {context.date(str(detail.get('since')))}"]
+        if detail.get("holder"):
+            since = context.date(str(detail.get("holderSince")))
+            found.append(f"by {detail['holder']}, which runs since {since}")
+        return [
+            *super().remarks(context, approval),
+            value(", ".join(found)),
+            value(f"it wants to {_wanted_words(detail)}, with {detail.get('command')}"),
+            Paragraph("An agent can open a terminal too: allow only one that you opened.", "muted"),
+        ]
+
+
+class CommandRequest(_WantsToAnswer):
+    """A command that the person may have typed, or an agent."""
+
+    word = "command"
+    verb_word = "let pass"
+    notice = "a command wants to answer for you"
+
+    def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        """Return its process and what it wants: `tapui 4711: approve a-3`."""
+        line = detail.get("line")
+        process = line[0] if isinstance(line, list) and line else "a process"
+        return f"{process}: {_wanted_words(detail)}"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        return [Option("allow", "it is yours: let it through once", "lets it through"), DENY]
+
+    def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
+        detail = detail_of(approval)
+        line = detail.get("line")
+        above = line[1:] if isinstance(line, list) else []
+        return [
+            *super().remarks(context, approval),
+            value(str(detail.get("why"))),
+            *(value(f"started by {one}", "muted") for one in above),
+            Paragraph("An agent can start a command too: allow only one that you typed.", "muted"),
+        ]
+
+
+def _wanted_words(detail: Mapping[str, Any]) -> str:
+    """Return what a command wants to do, in words: `approve a-3`, `send a text to session s1`."""
+    wanted = str(detail.get("wanted"))
+    words = _WANTED.get(str(detail.get("decision") or wanted), wanted)
+    if detail.get("tool"):
+        words = f"call {detail['tool']} in session"
+    return f"{words} {detail['about']}" if detail.get("about") else words

@@ -1,0 +1,32 @@
+"""The kinds of requests, by their name on the wire."""
+
+from tapui.projection.requests.access import (
+    BindAllRequest,
+    CommandRequest,
+    PairingRequest,
+    TerminalRequest,
+)
+from tapui.projection.requests.emitter_start import EmitterRequest
+from tapui.projection.requests.kind import RequestKind
+from tapui.projection.requests.mcp_server_start import McpServerRequest
+from tapui.projection.requests.permissions import ModeSwitchRequest, PermissionRequest
+from tapui.projection.requests.questions import FormRequest, QuestionRequest
+from tapui.wire.subjects import Approval
+
+KINDS: dict[str, RequestKind] = {
+    "permission": PermissionRequest(),
+    "mode": ModeSwitchRequest(),
+    "userInput": QuestionRequest(),
+    "elicitation": FormRequest(),
+    "pairing": PairingRequest(),
+    "bindAll": BindAllRequest(),
+    "terminal": TerminalRequest(),
+    "command": CommandRequest(),
+    "emitter": EmitterRequest(),
+    "mcpServer": McpServerRequest(),
+}
+
+
+def kind_of(approval: Approval) -> RequestKind:
+    """Return the kind of a request."""
+    return KINDS[approval.kind]

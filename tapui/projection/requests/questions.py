@@ -1,0 +1,85 @@
+"""What asks for an answer: questions, forms, and a prompt over the budget."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tapui.projection.requests.kind import (
+    AskedRequest,
+    Option,
+    RequestKind,
+    detail_of,
+    first_text,
+)
+from tapui.projection.state import State
+from tapui.wire.subjects import Approval
+
+_ANSWER = Option("allow", "send this answer", "sends this answer")
+_TOLD = frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema"})
+
+
+class _AsksForAnAnswer(RequestKind):
+    must_be_read = False  # what is asked is not run: it can be answered at once
+
+    def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        return str(detail.get("question") or detail.get("message") or "asks for an answer")
+
+    def is_only_for_the_tower(self, approval: Approval) -> bool:
+        return True
+
+    def subject(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        key = first_text(detail, ("question", "message"))
+        return str(detail[key]) if key else ""
+
+    def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        return _TOLD
+
+
+class QuestionRequest(_AsksForAnAnswer):
+    """The agent asks the person a question, or the gateway does for a prompt over the budget."""
+
+    word = "question"
+    verb_word = "question"
+    asks = notice = "asks a question"
+    fields = "answer"
+
+    def verb(self, approval: Approval) -> str:
+        return "budget" if is_budget(approval) else self.verb_word
+
+    def notice_of(self, approval: Approval) -> str:
+        return "has used up its budget" if is_budget(approval) else self.notice
+
+    def is_only_for_the_tower(self, approval: Approval) -> bool:
+        return not is_budget(approval)
+
+    def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
+        approval = asked[0].approval
+        if is_budget(approval):
+            return f"{self.asker(state, approval)} has used up its budget"
+        return super().headline(state, asked)
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        if is_budget(asked[0].approval):
+            no = Option("deny", "no: the prompt is not sent", "denies: the prompt is not sent")
+            return [_ANSWER, no]
+        leave = Option("deny", "no answer from here: it is asked in Copilot", "leaves it")
+        return [_ANSWER, leave]
+
+    def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        return _TOLD | {"kind"} if is_budget(approval) else _TOLD
+
+
+class FormRequest(_AsksForAnAnswer):
+    """The agent asks for values by a schema."""
+
+    word = verb_word = "form"
+    asks = "asks you to fill in a form"
+    notice = "asks to have a form filled in"
+    fields = "form"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        return [_ANSWER, Option("deny", "decline the form", "declines")]
+
+
+def is_budget(approval: Approval) -> bool:
+    """Return whether the gateway asks because a session's budget is used up."""
+    return approval.kind == "userInput" and detail_of(approval).get("kind") == "budget"

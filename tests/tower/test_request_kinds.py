@@ -1,0 +1,103 @@
+"""A kind of request is one object: with it, a request is in every list, sheet and command."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from tapui.cli.overview import show_waiting
+from tapui.projection.requests.kind import DENY, AskedRequest, Option, RequestKind
+from tapui.projection.requests.kinds import KINDS
+from tapui.projection.state import State
+from tapui.tower.app.next_app import NextApp
+from tapui.tower.app.notifier import notice_words
+from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
+from tapui.wire import events as ev
+from tapui.wire.subjects import Approval
+from tapui.wire.tower import ApprovalDecide
+from tests.tower.running import Running, running
+from tests.tower.scripted import HandClock, ScriptedFeed, approval, session
+
+
+class LunchRequest(RequestKind):
+    """A session wants lunch: all that this kind needs stands here."""
+
+    word = "lunch"
+    verb_word = "eat"
+    asks = "is hungry"
+    notice = "wants lunch"
+
+    def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        return f"{detail['dish']} at noon"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        return [Option("allow", "let it eat", "lets it eat"), DENY]
+
+    def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        return frozenset({"dish"})
+
+
+LUNCH = approval("a1", "lunch", {"dish": "soup", "price": 7}, session_id="s1")
+
+
+@pytest.fixture(autouse=True)
+def lunch() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(KINDS, "lunch", LunchRequest())
+        yield
+
+
+def hungry() -> State:
+    state = State()
+    state.sessions["s1"] = session("s1", "First")
+    state.approvals["a1"] = LUNCH
+    return state
+
+
+async def answered(rig: Running) -> None:
+    """The sheet shows the request, and its letter and Enter decide."""
+    assert isinstance(rig.app.screen, ApprovalScreen)
+    for said in ("First is hungry", "soup at noon", "price", "let it eat"):
+        assert said in rig.text
+    await rig.turn(DEAF_SECONDS)
+    await rig.press("y")
+    assert "Enter lets it eat" in rig.text
+    await rig.press("enter")
+    assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_it_is_in_the_list_and_on_its_sheet() -> None:
+    async with running(hungry(), size=(120, 36)) as rig:
+        assert "eat" in rig.text
+        assert "soup at noon" in rig.text
+        await rig.press("a")
+        await answered(rig)
+
+
+def test_it_is_in_a_notice() -> None:
+    assert notice_words(hungry(), [LUNCH]) == "Waiting for you: First wants lunch"
+
+
+async def test_it_is_in_the_turn() -> None:
+    state = State()
+    state.sessions["s1"] = session("s1", "First")
+    async with running(state, size=(120, 36)) as rig:
+        rig.feed.happen(ev.ApprovalRequested(approval=LUNCH))
+        await rig.settle()
+        await rig.press("2")
+        assert "lunch" in rig.text
+
+
+async def test_next_shows_it() -> None:
+    feed, clock = ScriptedFeed(is_embedded=False), HandClock()
+    app = NextApp(feed, clock=clock, ticks=clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        rig = Running(app, feed, clock, pilot)
+        feed.begin(hungry(), towers=2)
+        await rig.settle()
+        await answered(rig)
+
+
+def test_status_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
+    show_waiting(hungry(), [LUNCH])
+    assert "eat soup at noon" in capsys.readouterr().out
