@@ -45,7 +45,7 @@ class Bounds:
         """The large fields that were recorded last, by the thing's id, oldest first."""
 
     def bounded(self, event: E) -> E:
-        """Return the event as it is recorded. Raises what encoding raises."""
+        """Return the event in the form that is recorded. Raises what encoding raises."""
         changes, cuts = self._cuts(event, None)
         for name in event.__struct_fields__:
             value = getattr(event, name)

@@ -108,7 +108,6 @@ def _lines(text: str) -> int:
 
 
 def _replaced(old: str, new: str) -> tuple[int, int]:
-    """Return how many lines a replacement adds and removes."""
     before, after = old.splitlines(), new.splitlines()
     shorter = min(len(before), len(after))
     head = next((i for i in range(shorter) if before[i] != after[i]), shorter)

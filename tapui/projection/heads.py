@@ -1,7 +1,7 @@
 """Heads: what the live state keeps of text and JSON that is too large to keep whole.
 
-A snapshot carries the whole state, so its size must not depend on what others said. Whoever wants
-to see all of it asks with `detail.read`.
+A snapshot carries the whole state, so its size must not depend on what others sent. All of a
+value is read with `detail.read`.
 """
 
 import hashlib
@@ -43,7 +43,6 @@ def head_of(text: str) -> str:
 
 
 def session_head(session: subjects.Session) -> subjects.Session:
-    """Return what the state keeps of a session."""
     if any(_is_long(one) for one in session.subagents):
         session = replace(session, subagents=[_subagent_head(one) for one in session.subagents])
     return _shortened(session, ("label", "cwd", "model", "workspace", "reason"))
@@ -65,7 +64,6 @@ def _subagent_head(subagent: subjects.Subagent) -> subjects.Subagent:
 
 
 def order_head(order: Order) -> Order:
-    """Return what the state keeps of an order."""
     return _shortened(order, ("text", "error"))
 
 
@@ -104,7 +102,6 @@ def approval_head(approval: subjects.Approval) -> subjects.Approval:
 
 
 def gate_head(gate: subjects.Gate) -> subjects.Gate:
-    """Return what the state keeps of a gate."""
     return _shortened(gate, ("tool", "reason"))
 
 

@@ -91,7 +91,6 @@ def changed_lines(old: list[str], new: list[str]) -> list[tuple[int, int]]:
 
 
 def _asked(tool: str, raw: Any) -> Iterator[Edit]:
-    """Yield what the arguments of a call ask for."""
     try:
         args = msgspec.json.decode(raw) if raw is not None else None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -33,7 +33,6 @@ _BECAME: dict[OrderState, str] = {
 
 
 def changed(order: Order, change: OrderChanged) -> Order:
-    """Return an order as it stands after a change."""
     return replace(
         order,
         state=change.state,
@@ -53,12 +52,10 @@ def is_stopping(state: State, session_id: str) -> bool:
 
 
 def can_stop(session: Session) -> bool:
-    """Return whether a session has a turn that its host can stop."""
     return is_open(session) and session.state == "busy" and "stop" in session.can
 
 
 def wanted(order: Order) -> str:
-    """Return what the person wants."""
     if order.kind == "tell":
         way = f" ({WAYS[order.way]})" if order.way is not None else ""
         return f"tell{way}: {one_line(order.text)}"

@@ -26,7 +26,6 @@ class Paragraph(NamedTuple):
 
 
 def title(text: str) -> Paragraph:
-    """Return the heading of a value."""
     return Paragraph(text, "heading")
 
 

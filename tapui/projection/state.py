@@ -64,7 +64,6 @@ class State:
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "State":
-        """Rebuild the state from a snapshot."""
         calls = {call.id: call for call in snapshot.calls}
         unattached: dict[str, list[Unattached]] = {}
         for found in snapshot.unattached:
@@ -97,7 +96,6 @@ def is_in_flight(call: Call) -> bool:
 
 
 def is_waiting(approval: Approval) -> bool:
-    """Return whether the approval still waits for the person."""
     return approval.state in ("waiting", "revealed")
 
 
@@ -107,7 +105,6 @@ def is_unsettled(approval: Approval) -> bool:
 
 
 def is_pending(gate: Gate) -> bool:
-    """Return whether providers are still asked."""
     return gate.state == "waiting"
 
 
@@ -137,7 +134,6 @@ def listed(sessions: Iterable[Session]) -> list[Session]:
 
 
 def is_connected(provider: Provider) -> bool:
-    """Return whether the provider still has its connection."""
     return provider.state != "disconnected"
 
 

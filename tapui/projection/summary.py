@@ -86,7 +86,7 @@ def _of_fields(tool: str, args: Mapping[Any, Any]) -> str:
 
 
 def _of_patch(text: str) -> str:
-    """Return the files of a patch in the form of `apply_patch`, or the text as it is."""
+    """Return the files of a patch in the form of `apply_patch`, or the text unchanged."""
     files = _PATCHED.findall(text[: limits.DETAIL_BYTES]) if "*** " in text[:200] else []
     return ", ".join(files) if files else text
 

@@ -36,11 +36,11 @@ _PROGRESS_SECONDS = 0.25
 
 
 class ReplayFeed:
-    """Goes through the records of some folders. Begins at their end, whatever their size.
+    """Goes through the records of some folders. Begins at their end at once, also of large ones.
 
     All of them are read once beside that, in a thread; then any event can be gone to. Orders are
     carried out one by one, the reading in a thread. `name` says whose records they are, `state_dir`
-    is where an index may be. Records that cannot be read are told; the screen stays as it is.
+    is where an index may be. Records that cannot be read are shown in a notice; the screen stays.
     """
 
     is_embedded = False
@@ -101,7 +101,6 @@ class ReplayFeed:
 
     @property
     def position(self) -> Position:
-        """Where it is."""
         timeline, last = self._timeline, self._point.last
         number = self._point.number if self._is_exact else None
         return Position(
@@ -266,7 +265,6 @@ class ReplayFeed:
             yield self._take(self._ahead.popleft())
 
     def _take(self, entry: Entry) -> Entry:
-        """The next event has happened. Returns it with its number in the replay."""
         point = self._point
         fold(point.state, entry.event, entry.ts)
         point.number += 1

@@ -24,7 +24,6 @@ class Recorded:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
         return sum(one.size for one in self._found.values())
 
     def read(self, offsets: Mapping[FileId, int]) -> Iterator[Placed]:
@@ -61,7 +60,6 @@ class Recorded:
 
 
 def file_id(source: Source) -> FileId:
-    """Return what a file keeps for its life."""
     return source.device, source.inode
 
 

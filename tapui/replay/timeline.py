@@ -90,7 +90,7 @@ class Timeline:
     # Making it
 
     def survey(self, stop: Callable[[], bool]) -> None:
-        """Read the whole journal once. Ends early where `stop` says so.
+        """Read the whole journal once. Ends early once `stop` returns true.
 
         Raises `OSError` when the journal cannot be read (any more).
         """
@@ -150,7 +150,7 @@ class Timeline:
         return point
 
     def onward(self, point: Point) -> Generator[Entry]:
-        """Yield the events after a moment and move it along; its state is left as it is."""
+        """Yield the events after a moment and move it along; its state stays unchanged."""
         for placed in self.journal.read(point.offsets):
             point.offsets[file_id(placed.source)] = placed.end
             entry = None if placed.record is None else placed.record.entry()
@@ -179,7 +179,6 @@ class Timeline:
 
     @property
     def turns(self) -> int:
-        """How many turns began so far."""
         return len(self._turn_numbers)
 
     def turn_at(self, number: int) -> int:

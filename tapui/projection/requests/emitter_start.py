@@ -201,7 +201,6 @@ def _one(state: State, asked: AskedRequest) -> list[Paragraph]:
 
 
 def _lines_of(rest: dict[str, Any], *, has_filter: bool) -> list[Paragraph]:
-    """Return what becomes of its lines."""
     stream, injector = text_of(rest, "stream"), text_of(rest, "injector")
     delivery, rules = text_of(rest, "delivery"), list_of(rest, "rules")
     for key in ("stream", "injector", "delivery", "rules"):

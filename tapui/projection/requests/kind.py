@@ -88,7 +88,6 @@ class RequestKind:
         return self.verb_word
 
     def notice_of(self, approval: Approval) -> str:
-        """Return what a notice says of it."""
         del approval
         return self.notice
 
@@ -135,12 +134,10 @@ class RequestKind:
     def together(
         self, state: State, waiting: Sequence[Approval], approval: Approval
     ) -> list[Approval]:
-        """Return the requests that are shown and answered with one."""
         del state, waiting
         return [approval]
 
     def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
-        """Return who asks for what."""
         return f"{self.asker(state, asked[0].approval)} {self.asks}"
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
@@ -185,7 +182,6 @@ class RequestKind:
         return []
 
     def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
-        """Return what is to be known of who asks."""
         del context
         if approval.provider is None:
             return []

@@ -28,5 +28,4 @@ KINDS: dict[str, RequestKind] = {
 
 
 def kind_of(approval: Approval) -> RequestKind:
-    """Return the kind of a request."""
     return KINDS[approval.kind]

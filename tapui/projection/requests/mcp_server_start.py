@@ -49,7 +49,7 @@ class McpServerRequest(RequestKind):
         return f"{name}: {server_text(detail)}"
 
     def step(self, detail: Mapping[str, Any]) -> StepKind | None:
-        return None  # a file asks, whatever the agent does
+        return None  # a file asks, and not the agent
 
     def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
         detail = asked[0].detail

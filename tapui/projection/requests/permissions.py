@@ -248,7 +248,6 @@ def _segments(detail: Mapping[str, Any]) -> list[str]:
 
 
 def _is_whole(detail: Mapping[str, Any]) -> bool:
-    """Return whether the one part of a command is all of it."""
     match detail.get("commandSegments"):
         case [{"fullCommandText": str(text)}]:
             return text == detail.get("fullCommandText")

@@ -38,7 +38,6 @@ def call_started(session: LiveTurns, call: Call, at: str) -> None:
 
 
 def call_finished(session: LiveTurns, call: Call, at: str) -> None:
-    """A call has its outcome."""
     step = session.open.pop(call.id, None)
     if step is None:
         return

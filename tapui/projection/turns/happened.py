@@ -20,7 +20,7 @@ _AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule")
 
 
 def happened(session: LiveTurns, event: SessionHappened, at: str) -> None:
-    """Fold an event of the session's own; one that nobody knows is a step by its own name."""
+    """Fold an event of the session's own; an unknown one is a step by its own name."""
     take = HAPPENED.get(event.event)
     if take is not None:
         take(session, _data(event), at)
@@ -119,7 +119,7 @@ def _usage(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001 - a
 
 
 def _totals(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
-    """The host tells what was used since the session began: that holds, whatever was added up."""
+    """The host tells what was used since the session began: that holds, in place of any sum."""
     totals = totals_of(data)
     if totals is not None:
         session.models = totals
@@ -194,7 +194,6 @@ def _stop_agents(session: LiveTurns, state: StepState, at: str) -> None:
 
 
 def _agent_started(session: LiveTurns, data: Data, at: str) -> None:
-    """The call that launched a subagent becomes its step."""
     agent, call_id = _name(data, "remoteSessionId"), _name(data, "toolCallId")
     if agent is None or agent in session.agents:
         return

@@ -1,4 +1,4 @@
-"""Turns of before this run: bounded, whoever wrote them down, and put before those of this run.
+"""Turns of before this run: bounded, also those that others wrote, and put before those of this run.
 
 An agent can write to the files that they are read from. So nothing but turns comes back.
 """
@@ -58,7 +58,7 @@ def bounded(turns: Iterable[Turn]) -> list[Turn]:
 def unknown_of(session: LiveTurns, turns: Sequence[Turn]) -> list[Turn]:
     """Return those of the turns that the session does not have: neither one of their calls, nor
     one with their prompt at that time. One that ended for a tapui that ended is returned whole,
-    with what is known of it and what is told."""
+    with what is known of it and what the host has."""
     new = []
     for told in turns:
         turn = LiveTurn.of(told)
@@ -108,7 +108,7 @@ def _is_rest(turn: LiveTurn) -> bool:
 
 
 def _begun(session: LiveTurns, told: LiveTurn) -> LiveTurn | None:
-    """Return the turn that ended for the records when a tapui did, and otherwise as is told."""
+    """Return the turn that ended for the records when a tapui did, and otherwise as its source has it."""
     same = [one for one in session.turns if not _is_rest(one) and _is_same(told, one)]
     exact = [one for one in same if one.started_at == told.started_at]
     begun = next(reversed(exact or same), None)
@@ -190,7 +190,6 @@ def _call(step: LiveStep) -> str | None:
 
 
 def _is_same(one: LiveTurn, other: LiveTurn) -> bool:
-    """Return whether two sources tell of one turn."""
     if not set(_calls(one)).isdisjoint(_calls(other)):
         return True
     if one.prompt != other.prompt:

@@ -58,7 +58,6 @@ class LiveTurns:
         return None
 
     def told(self) -> SessionTurns:
-        """Return what a snapshot tells."""
         heads = [turn.head() for turn in self.turns[:-1]]
         models = usage.told(self.models)
         current = self.current()
@@ -72,7 +71,6 @@ class LiveTurns:
 
     @classmethod
     def of(cls, told: SessionTurns) -> "LiveTurns":
-        """Return what a snapshot told."""
         made = cls(told.session_id)
         made.intent, made.intent_at = told.intent, told.intent_at
         made.models = usage.used_of(told.models)
@@ -144,7 +142,6 @@ class LiveTurns:
         self._follow(turn)
 
     def _follow(self, turn: LiveTurn) -> None:
-        """Find the steps that something will end."""
         self.open.clear()
         self.asked.clear()
         self.agents.clear()

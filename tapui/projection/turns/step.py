@@ -1,4 +1,4 @@
-"""A step as the live state holds it: changed in place, told as a `Step` when somebody reads."""
+"""A step as the live state holds it: changed in place, made a `Step` when it is read."""
 
 from operator import attrgetter
 from typing import Any
@@ -76,7 +76,6 @@ class LiveStep(Struct, eq=False, gc=False):
             self.summary = summary_of(call) or self.summary
 
     def changed(self, changes: list[FileChange]) -> None:
-        """Add the lines of changed files."""
         for change in changes:
             if change.added is not None:
                 self.added = min((self.added or 0) + change.added, _MOST)
@@ -84,7 +83,6 @@ class LiveStep(Struct, eq=False, gc=False):
                 self.removed = min((self.removed or 0) + change.removed, _MOST)
 
     def told(self) -> Step:
-        """Return the step as others see it."""
         self.condense()
         steps = [one.told() for one in self.steps] if self.steps else []
         values: tuple[Any, ...] = (f"{self.turn}.{self.number}", *_shared(self), steps)
@@ -92,7 +90,6 @@ class LiveStep(Struct, eq=False, gc=False):
 
     @classmethod
     def of(cls, step: Step) -> "LiveStep":
-        """Return a step that was told."""
         turn, _, number = step.id.partition(".")
         return cls(
             turn=_number(turn),

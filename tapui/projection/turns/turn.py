@@ -1,4 +1,4 @@
-"""A turn as the live state holds it: changed in place, told as a `Turn` when somebody reads."""
+"""A turn as the live state holds it: changed in place, made a `Turn` when it is read."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -46,12 +46,11 @@ class LiveTurn(Struct, eq=False, gc=False):
     steps: list[LiveStep] = []
 
     def end(self, state: TurnState, at: str) -> None:
-        """It is over. Calls outside of a turn are so whenever none is under way."""
+        """It is over. Calls between turns are over whenever none is under way."""
         if self.ended_at is None and not self.is_outside:
             self.state, self.ended_at = state, at
 
     def superseded(self, at: str) -> None:
-        """The next turn begins."""
         if self.is_outside and self.ended_at is None:
             is_resting = not any(step.is_open for step in self.steps)
             self.state = "done"
@@ -84,7 +83,6 @@ class LiveTurn(Struct, eq=False, gc=False):
         )
 
     def used(self, usage: Usage) -> None:
-        """Add what a model used."""
         self.usage = added(self.usage, usage)
 
     def told_state(self) -> tuple[TurnState, str | None]:
@@ -118,7 +116,6 @@ class LiveTurn(Struct, eq=False, gc=False):
         )
 
     def told(self) -> Turn:
-        """Return the turn as others see it."""
         listed = sum(step.size for step in self.steps)
         return Turn(self.head(), [step.told() for step in self.steps], max(self.made - listed, 0))
 
@@ -129,7 +126,6 @@ class LiveTurn(Struct, eq=False, gc=False):
 
     @classmethod
     def of_head(cls, head: TurnHead) -> "LiveTurn":
-        """Return a turn of which the head was told."""
         is_live = head.is_outside or head.state in ("running", "waiting")
         return cls(
             number=head.number,
@@ -152,7 +148,6 @@ class LiveTurn(Struct, eq=False, gc=False):
 
     @classmethod
     def of(cls, turn: Turn) -> "LiveTurn":
-        """Return a turn that was told."""
         made = cls.of_head(turn.head)
         made.is_whole = True
         made.steps = [LiveStep.of(one) for one in turn.steps]

@@ -32,7 +32,6 @@ def usage_of(data: Mapping[str, Any]) -> Usage:
 
 
 def model_of(data: Mapping[str, Any]) -> str:
-    """Return the model's name as it is kept."""
     model = data.get("model")
     return model[: limits.MAX_ID] if isinstance(model, str) else OTHER
 
@@ -64,7 +63,6 @@ def add_to(used: Used, model: str, usage: Usage) -> None:
 
 
 def total(usages: Iterable[Usage]) -> Usage:
-    """Return what all used together."""
     found = Usage()
     for one in usages:
         found = added(found, one)
@@ -72,7 +70,6 @@ def total(usages: Iterable[Usage]) -> Usage:
 
 
 def added(one: Usage, other: Usage) -> Usage:
-    """Return what both used together."""
     return Usage(
         min(one.input + other.input, _MOST),
         min(one.output + other.output, _MOST),
@@ -105,17 +102,15 @@ def tokens(usage: Usage) -> int:
 
 
 def told(used: Used) -> list[ModelUsage]:
-    """Return what is told of a session's models."""
     return [ModelUsage(model, usage) for model, usage in used.items()]
 
 
 def used_of(models: Iterable[ModelUsage]) -> Used:
-    """Return what was told of a session's models."""
     return {one.model: one.usage for one in models}
 
 
 def bounded(usage: Usage) -> Usage:
-    """Return a usage that somebody wrote down, within its bounds."""
+    """Return a usage of others within its bounds."""
     return Usage(
         count(usage.input),
         count(usage.output),

@@ -121,7 +121,6 @@ class TowerApp(BaseApp):
     # Start
 
     def on_mount(self) -> None:
-        """Begin to listen and to paint."""
         self.write_terminal(title_sequence(0))
         self.view.looked_at = self.clock()
         for notice in self._notices:
@@ -288,11 +287,9 @@ class TowerApp(BaseApp):
         self.main.current_pane.focus_inside()
 
     async def action_pane(self, pane_id: str) -> None:
-        """Go to a pane."""
         await self.show_pane(pane_id)
 
     def action_answer(self) -> None:
-        """Open the most urgent request itself."""
         waiting = requests(self.view)
         if waiting:
             from tapui.tower.requests.approval_sheet import ApprovalScreen
@@ -310,7 +307,6 @@ class TowerApp(BaseApp):
         return next(iter(chosen or there), None)
 
     def action_tell(self) -> None:
-        """Say something to the selected session."""
         session = self._told_session()
         if session is None:
             return
@@ -352,21 +348,18 @@ class TowerApp(BaseApp):
         await self.show_turn(one.session_id, one.key)
 
     def action_workbench(self) -> None:
-        """Call a tool of a session."""
         from tapui.tower.workbench.tools import call_tool
 
         chosen = getattr(self.main.current_pane, "selected", "")
         call_tool(self, self.view.open_sessions, selected=chosen)
 
     def action_find(self) -> None:
-        """Find in everything that was recorded."""
         if self.finder is not None:
             from tapui.tower.finding.find_sheet import FindScreen
 
             self.push_screen(FindScreen(self.finder, self.last_find))
 
     def action_stored(self) -> None:
-        """Show the sessions that are stored."""
         if self.store is not None:
             from tapui.tower.sessions.stored_sheet import StoredScreen
 
@@ -378,13 +371,11 @@ class TowerApp(BaseApp):
         self.notify(f"The demonstration does not {what}; tapui itself does.")
 
     def action_undo_move(self) -> None:
-        """Move a provider back to where it was."""
         undo, self._announcing.undo = self._announcing.undo, None
         if undo is not None:
             self.move(undo.provider.id, undo.source)
 
     def action_help(self) -> None:
-        """Show the keys."""
         from tapui.tower.app.help import HelpScreen, sections
 
         told = sections(self.main.current_kind, self.pane_kinds, self.keys_of, self.key_areas)
@@ -399,19 +390,15 @@ class TowerApp(BaseApp):
 
     @property
     def can_show_demo(self) -> bool:
-        """Whether a key shows the demonstration."""
         return self._leaving.can_show_demo
 
     def action_start_here(self) -> None:
-        """End this tower so that one with its own gateway can begin."""
         self._leaving.start_here()
 
     def action_demo(self) -> None:
-        """End this tower so that the demonstration can be shown."""
         self._leaving.demo()
 
     def action_to_shell(self) -> None:
-        """Give the terminal to a shell until it brings the tower back."""
         self._leaving.to_shell()
 
     def action_leave(self) -> None:

@@ -14,7 +14,7 @@ from tapui.wire.message import Message
 from tapui.wire.subjects import Session
 
 OnRule = Callable[[str], str | None]
-"""Is told rules as TOML; returns why they could not be written, or None."""
+"""Writes rules that come as TOML; returns why that failed, or None."""
 
 
 class Tower(Protocol):
@@ -121,7 +121,7 @@ class Tower(Protocol):
         """Something changed that the next frame shows, such as the selected row."""
 
     def copy(self, text: str, what: str, *, keeps_lines: bool = False) -> None:
-        """Copy a text, which is called `what` in the notice about it; as one line, or as it is."""
+        """Copy a text, which is called `what` in the notice about it; as one line or unchanged."""
 
     def key_of(self, action_id: str) -> str:
         """Return the key of an action as the person reads it."""

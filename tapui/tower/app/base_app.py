@@ -38,7 +38,7 @@ def _go_on() -> None:
 class BaseApp(PlainApp):
     """One feed's model, its main screen, keys, themes, notices and clipboard.
 
-    `theme_folders` are read for themes, later ones win; `on_theme` is told a theme that the person
+    `theme_folders` are read for themes, later ones win; `on_theme` gets a theme that the person
     chose. `give_way` is called between the pieces of longer work, and may wait a moment there.
     `log_file` is where the caller's logging writes: a crash names it. `panes` are those of the
     registry, unless others are wanted. `keys` are the person's own, by action, without faults.
@@ -104,19 +104,17 @@ class BaseApp(PlainApp):
 
     @property
     def address(self) -> str:
-        """The gateway's URL."""
         return self.feed.address
 
     # The screen
 
     def get_default_screen(self) -> Screen[object]:
-        """The screen with the panes."""
         self._main = MainScreen(self.feed.address, self.note, self.pane_kinds)
         return self._main
 
     @property
     def main(self) -> MainScreen:
-        """The screen with the panes, whatever is on top of it."""
+        """The screen with the panes, also below others."""
         assert self._main is not None, "the app is not running"
         return self._main
 
@@ -149,15 +147,12 @@ class BaseApp(PlainApp):
 
     @property
     def can_call(self) -> bool:
-        """Whether the person can call tools now."""
         return self.view.link.state == "up" and bool(self.view.open_sessions)
 
     def _calls_changed(self) -> None:
-        """Something came of a call that was made here."""
         self.view.touch("calls")
 
     def send(self, message: Message) -> None:
-        """Send a message to the gateway."""
         self.feed.send(message)
 
     def notify(
@@ -195,11 +190,9 @@ class BaseApp(PlainApp):
         return tuple(one for one in AREAS if one != "replay")
 
     def key_of(self, action_id: str) -> str:
-        """Return the key of an action as the person reads it."""
         return key_name((self._keys.get(action_id) or BY_ID[action_id].keys).split(",")[0])
 
     def keys_of(self, action_id: str) -> str:
-        """Return all keys of an action as the person reads them."""
         return key_names(self._keys.get(action_id) or BY_ID[action_id].keys)
 
     # The end

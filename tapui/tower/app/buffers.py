@@ -27,7 +27,6 @@ class Payload:
 
     @property
     def size(self) -> int:
-        """Bytes held."""
         return length(self.args) + length(self.data)
 
 
@@ -39,7 +38,6 @@ class Payloads:
         self._bytes = 0
 
     def of(self, call_id: str) -> Payload | None:
-        """Return what is kept of a call."""
         return self._of.get(call_id)
 
     def keep(self, call_id: str, *, args: Raw | None = None, data: Raw | None = None) -> None:
@@ -54,7 +52,6 @@ class Payloads:
             self._bytes -= oldest.size
 
     def clear(self) -> None:
-        """Drop all of them."""
         self._of.clear()
         self._bytes = 0
 
@@ -116,16 +113,13 @@ class Ring:
             self.size -= weight(self.lines.popleft())
 
     def line(self, seq: int) -> Line | None:
-        """Return the line of this number."""
         return next((line for line in self.lines if line.seq == seq), None)
 
     def mark_read(self) -> None:
-        """The person has seen it."""
         self.unread = 0
         self.levels.clear()
 
     def clear(self) -> None:
-        """Drop all lines."""
         self.epoch += 1
         self.lines.clear()
         self.size = 0
@@ -140,7 +134,7 @@ def weight(line: Line) -> int:
 KEPT_RUNS = 50
 """Runs of one emitter."""
 _FRESH = 3 * limits.COUNTED_INTERVAL
-"""Seconds after which a rate says nothing any more: counts are told while lines come."""
+"""Seconds after which a rate is out of date: counts come with lines."""
 
 
 @dataclass(slots=True)
@@ -158,7 +152,6 @@ class EmitterLog:
         self._runs: dict[str, deque[subjects.Span]] = {}
 
     def counted(self, emitter_id: str, lines: int, ts: str) -> None:
-        """So many lines have come until then."""
         at = epoch(ts) or 0.0
         pace = self._paces.get(emitter_id)
         if pace is None:
@@ -168,12 +161,10 @@ class EmitterLog:
             pace.at, pace.lines = at, lines
 
     def rate(self, emitter_id: str, now: float) -> float:
-        """Return how many lines a second come."""
         pace = self._paces.get(emitter_id)
         return pace.rate if pace is not None and now - pace.at <= _FRESH else 0.0
 
     def ran(self, emitter: Emitter, span: subjects.Span) -> None:
-        """A run has ended."""
         self._runs.setdefault(emitter.id, deque(maxlen=KEPT_RUNS)).append(span)
 
     def runs(self, emitter_id: str) -> list[subjects.Span]:
@@ -229,7 +220,6 @@ class InspectedLog:
         self._bytes = 0
 
     def take(self, message: InspectLines | InspectEnded) -> None:
-        """Take in what the gateway said."""
         if isinstance(message, InspectEnded):
             self.end("the connection is gone")
             return
@@ -246,12 +236,10 @@ class InspectedLog:
             self.dropped += 1
 
     def end(self, why: str) -> None:
-        """Nothing more comes."""
         self.is_on = self.is_answered = False
         self.ended = self.ended or why
 
     def lose(self) -> None:
-        """The link to the gateway is gone."""
         if not self.ended:
             self.end("the link to the gateway was lost")
             self.is_lost = True

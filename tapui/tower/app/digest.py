@@ -53,7 +53,6 @@ UsedBefore = Mapping[tuple[str, int], Usage]
 
 
 def used_now(state: State) -> UsedBefore:
-    """Return what the turns that are under way have used."""
     return {
         (turn.session_id, turn.number): turn.usage
         for turns in state.turns.values()

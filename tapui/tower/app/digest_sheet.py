@@ -32,7 +32,6 @@ class DigestScreen(LiveScreen[None]):
         self._digest = found
 
     def compose(self) -> ComposeResult:
-        """The text in a frame."""
         with Vertical(classes="sheet") as frame:
             away = times.lasting(self._digest.until - self._digest.since)
             since = times.hour_and_minute(self._digest.since)

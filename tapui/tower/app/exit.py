@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tapui.tower.app.base_app import BaseApp
 
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals to this process that end the shell too: whoever sent them waits for our end."""
+"""Signals to this process that end the shell too: their sender waits for the end of this process."""
 
 
 def run_shell() -> None:
@@ -54,7 +54,7 @@ demonstration."""
 
 
 class Leaving:
-    """Ends the app in order. `on_start_here` and `on_demo` are told what shall begin then."""
+    """Ends the app in order. `on_start_here` and `on_demo` get what shall begin then."""
 
     def __init__(
         self,
@@ -82,7 +82,6 @@ class Leaving:
 
     @property
     def can_show_demo(self) -> bool:
-        """Whether the demonstration can be shown in place of this tower."""
         return self._on_demo is not None
 
     def start_here(self) -> None:

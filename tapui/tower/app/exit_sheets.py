@@ -35,7 +35,6 @@ class LeavingScreen(LiveScreen[bool]):
             yield Static(plain("q quit now", "$text-muted"), classes="keys", markup=False)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint what is left."""
         del dirty
         now = self.tower.ticks()
         self._since = self._since if self._since is not None else now
@@ -65,7 +64,6 @@ class QuitScreen(ConfirmScreen):
         return "y quit    g go on without the screen    n back"
 
     def action_go_on(self) -> None:
-        """Leave the screen alone."""
         if self.hears():
             self.dismiss(False)
             self._go_on()

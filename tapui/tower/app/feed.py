@@ -29,7 +29,7 @@ class Feed(Protocol):
         new snapshot instead of a backlog."""
 
     def send(self, message: Message) -> None:
-        """Send a tower message. Never blocks; a link that is down drops it and says so in a
+        """Send a tower message. Never blocks; a link that is down drops it and answers with a
         `tower.notice`."""
 
     async def stop(self, deadline: float) -> None:

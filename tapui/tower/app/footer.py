@@ -40,16 +40,13 @@ class FooterLine(Widget):
         self._spans: list[tuple[int, int, str]] = []
 
     def compose(self) -> ComposeResult:
-        """Nothing is within it."""
         yield from ()
 
     def on_mount(self) -> None:
-        """Follow the keys of the screen."""
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
         self._changed(self.screen)
 
     def on_resize(self) -> None:
-        """More or fewer fit."""
         self._fill()
 
     def _changed(self, screen: Screen[object]) -> None:
@@ -89,11 +86,9 @@ class FooterLine(Widget):
             self.refresh()
 
     def render(self) -> Content:
-        """Return the line."""
         return self._line
 
     def on_click(self, event: events.Click) -> None:
-        """Press the key under the mouse."""
         for start, end, key in self._spans:
             if start <= event.x < end:
                 self.app.post_message(events.Key(key, key if len(key) == 1 else None))

@@ -29,7 +29,7 @@ Note: TypeAlias = str | Callable[[View], str]
 
 
 class HeaderLine(Widget):
-    """Sessions, what waits, what failed, the clock. While the gateway is out of reach it says so
+    """Sessions, what waits, what failed, the clock. While the gateway is out of reach it shows that
     and what can be done."""
 
     def __init__(self, address: str, note: Note) -> None:
@@ -41,7 +41,6 @@ class HeaderLine(Widget):
         self._shown: tuple[View, str] | None = None
 
     def on_resize(self) -> None:
-        """Another form may fit."""
         if self._shown is not None:
             view, start_key = self._shown
             self.show(view, start_key=start_key)
@@ -109,11 +108,9 @@ class HeaderLine(Widget):
         return parts
 
     def render(self) -> Content:
-        """Return the line."""
         return self._line
 
     async def on_click(self, event: events.Click) -> None:
-        """Do what the part under the mouse stands for."""
         for start, end, act in self._spans:
             if act and start <= event.x < end:
                 await self.run_action(act)
@@ -137,12 +134,10 @@ class PaneTabs(Widget):
         self._shown: tuple[View, PaneKind] | None = None
 
     def on_resize(self) -> None:
-        """Other forms of the titles may fit."""
         if self._shown is not None:
             self.show(*self._shown)
 
     def show(self, view: View, current: PaneKind) -> None:
-        """Paint it anew."""
         self._shown = (view, current)
         for brevity in range(3):
             texts = [self._text(kind, view, brevity, current) for kind in self._kinds]
@@ -169,11 +164,9 @@ class PaneTabs(Widget):
         return text if brevity else f" {text} "
 
     def render(self) -> Content:
-        """Return the line."""
         return self._line
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the pane under the mouse."""
         for kind, (start, end) in zip(self._kinds, self._spans, strict=False):
             if start <= event.x < end:
                 self.post_message(self.Chosen(kind.id))

@@ -30,13 +30,11 @@ class HelpScreen(LiveScreen[None]):
         self._sections = list(sections)
 
     def compose(self) -> ComposeResult:
-        """The text."""
         with Vertical(classes="sheet"):
             yield Static(plain("Help", "bold"), classes="headline", markup=False)
             yield Reader()
 
     def on_mount(self) -> None:
-        """Fill it in."""
         parts: list[Paragraph] = []
         for name, about, keys in self._sections:
             parts.append(title(name))
@@ -50,7 +48,6 @@ class HelpScreen(LiveScreen[None]):
         reader.focus()
 
     def action_topics(self) -> None:
-        """Choose a page and read it."""
         choices = [
             Choice(topic, topic, about.replace("`", "")) for topic, about in docs.TOPICS.items()
         ]
@@ -71,13 +68,11 @@ class PageScreen(LiveScreen[None]):
         self._topic = topic
 
     def compose(self) -> ComposeResult:
-        """The text."""
         with Vertical(classes="sheet"):
             yield Static(plain(f"Help: {self._topic}", "bold"), classes="headline", markup=False)
             yield Reader()
 
     def on_mount(self) -> None:
-        """Take the keys."""
         super().on_mount()
         self.query_one(Reader).focus()
 
@@ -94,7 +89,6 @@ class PageScreen(LiveScreen[None]):
 
 
 def _laid_out(markdown: str, width: int) -> Iterator[Paragraph]:
-    """Yield the lines of a page at a width."""
     from rich.console import Console
     from rich.markdown import Markdown
     from rich.style import Style

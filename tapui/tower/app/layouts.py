@@ -175,7 +175,6 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
 
 
 def layout_for(width: int, height: int) -> ScreenLayout:
-    """Return the layout of a terminal of this size."""
     return next(one for one in LAYOUTS if one.width <= width and one.height <= height)
 
 
@@ -239,7 +238,6 @@ def _placed(panes: Sequence[str], recent: Sequence[str], bare: Collection[str]) 
 
 
 def _taken(slot: PaneSlot, recent: Sequence[str]) -> str:
-    """Return the pane that is seen in a slot."""
     return next((one for one in reversed(recent) if one in slot.panes), slot.panes[0])
 
 

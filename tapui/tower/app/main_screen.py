@@ -30,7 +30,6 @@ class Tiles(Layout):
     def arrange(
         self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True
     ) -> list[WidgetPlacement]:
-        """Return the places of the panes in sight."""
         del greedy
         found = cast("PaneArea", parent).places(size)
         return [
@@ -54,17 +53,14 @@ class PaneArea(Widget):
 
     @property
     def layout(self) -> Layout:
-        """Return the layout by the table."""
         return self._tiles
 
     @property
     def screen_layout(self) -> ScreenLayout:
-        """The table's entry for this terminal."""
         return layout_for(self.app.size.width, self.app.size.height)
 
     @property
     def seen(self) -> list[str]:
-        """The ids of the panes in sight."""
         return seen_panes(
             self.screen_layout,
             self.pane_ids,
@@ -74,7 +70,6 @@ class PaneArea(Widget):
         )
 
     def places(self, size: Size) -> dict[str, PanePlace]:
-        """Return the places of the panes in sight in an area of this size."""
         return places(
             self.screen_layout,
             self.pane_ids,
@@ -86,7 +81,6 @@ class PaneArea(Widget):
         )
 
     def go_to(self, pane_id: str) -> None:
-        """Make a pane the one that was gone to last."""
         if pane_id in self.recent:
             self.recent.remove(pane_id)
         self.recent.append(pane_id)
@@ -131,7 +125,6 @@ class MainScreen(LeanScreen[object]):
 
     @property
     def current_kind(self) -> PaneKind:
-        """The pane that the person last went to."""
         return self.kind(self.area.recent[-1])
 
     @property
@@ -146,7 +139,6 @@ class MainScreen(LeanScreen[object]):
 
     @property
     def seen_kinds(self) -> list[PaneKind]:
-        """The panes that are in sight."""
         return [self.kind(one) for one in self.area.seen]
 
     @property
@@ -155,7 +147,6 @@ class MainScreen(LeanScreen[object]):
         return 1 + self.area.screen_layout.waiting
 
     def kind(self, pane_id: str) -> PaneKind:
-        """Return a pane's entry in the registry."""
         return next(one for one in self.kinds if one.id == pane_id)
 
     def show(self, view: View, *, start_key: str) -> None:
@@ -217,7 +208,6 @@ class MainScreen(LeanScreen[object]):
         self.current_pane.focus_inside()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A pane that has all the room already cannot be zoomed."""
         if action == "zoom":
             return self.area.is_zoomed or len(self.area.seen) > 1
         return super().check_action(action, parameters)
@@ -230,12 +220,10 @@ class MainScreen(LeanScreen[object]):
             await self.action_zoom()
 
     async def on_resize(self) -> None:
-        """Another terminal shows other panes."""
         self._arrange()
         await self._make_missing()
 
     def on_descendant_focus(self) -> None:
-        """A pane becomes current when the mouse brings the focus there."""
         focused = self.focused
         if focused is None:
             return
@@ -246,11 +234,9 @@ class MainScreen(LeanScreen[object]):
         cast("Tower", self.app).wake()
 
     def on_tell_line_closed(self) -> None:
-        """The keys are the current pane's again."""
         self.current_pane.focus_inside()
 
     async def on_pane_tabs_chosen(self, event: PaneTabs.Chosen) -> None:
-        """A tab was clicked."""
         await cast("Tower", self.app).show_pane(event.pane_id)
 
     def _make(self, kind: PaneKind) -> Pane:

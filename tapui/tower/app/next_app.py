@@ -26,12 +26,10 @@ class NextApp(TowerApp):
         self._was_up = False
 
     def frame_ends(self) -> None:
-        """What waits may have changed."""
         self._follow()
 
     @property
     def lines_above(self) -> int:
-        """The sheet has all of the terminal."""
         return 0
 
     CALLS_PERSON: ClassVar[bool] = False

@@ -42,12 +42,10 @@ class Notices:
         self._called_at: float | None = None
 
     def asked(self, id_: str) -> None:
-        """A request or an alarm has come."""
         if id_ not in self._called:
             self._uncalled[id_] = None
 
     def forget(self) -> None:
-        """Another tower calls the person."""
         self._uncalled.clear()
 
     def due(self, now: float, waiting: Collection[str]) -> list[str]:
@@ -237,7 +235,7 @@ class Announcing:
             self._app.write_terminal(title_sequence(waiting))
 
     def title_anew(self) -> None:
-        """Somebody else may have named the window: do it again in the next frame."""
+        """Another program may have named the window: do it again in the next frame."""
         self._titled = -1
 
 

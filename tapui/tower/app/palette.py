@@ -52,12 +52,10 @@ class TowerCommands(Provider):
         return commands(cast("BaseApp", self.app))
 
     async def discover(self) -> Hits:
-        """Offer everything."""
         for name, about, act in self._commands():
             yield DiscoveryHit(Content(name), act, text=name, help=about)
 
     async def search(self, query: str) -> Hits:
-        """Offer what matches."""
         matcher = self.matcher(query)
         for name, about, act in self._commands():
             score = matcher.match(name)

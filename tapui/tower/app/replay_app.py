@@ -26,7 +26,7 @@ _SHORTEST = 6
 
 
 class TimeBar(Widget):
-    """One line above the footer. What it says gets shorter before the track does."""
+    """One line above the footer. Its words get shorter before the track does."""
 
     DEFAULT_CSS = "TimeBar { height: 1; }"
 
@@ -36,7 +36,6 @@ class TimeBar(Widget):
         self._position: Position | None = None
 
     def show(self, position: Position) -> None:
-        """Paint it anew where something changed."""
         self._position = position
         line = self._told(position)
         if not line.is_same(self._line):
@@ -44,12 +43,10 @@ class TimeBar(Widget):
             self.refresh()
 
     def on_resize(self) -> None:
-        """Another width has other room."""
         if self._position is not None:
             self.show(self._position)
 
     def render(self) -> Content:
-        """Return the line."""
         return self._line
 
     def _told(self, position: Position) -> Content:
@@ -123,7 +120,6 @@ class ReplayApp(TowerApp):
         self.wake()
 
     def frame_ends(self) -> None:
-        """The bar is painted with the panes."""
         if self._bar.is_mounted:
             self._bar.show(self._replayed.position)
 
@@ -131,7 +127,6 @@ class ReplayApp(TowerApp):
         """What happened then is no news, and nothing waits any more."""
 
     def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
-        """Go to the moment of a record of the session that is replayed."""
         seconds = times.epoch(found.ts)
         if seconds is None or found.session_id not in self.view.state.sessions:
             return None
@@ -142,7 +137,6 @@ class ReplayApp(TowerApp):
         self._replayed.step(events)
 
     def action_replay_turn(self, direction: int) -> None:
-        """Go to the beginning of another turn."""
         self._replayed.step_turn(direction)
 
     def action_replay_play(self) -> None:
@@ -150,12 +144,9 @@ class ReplayApp(TowerApp):
         self._replayed.play()
 
     def action_replay_speed(self, direction: int) -> None:
-        """Play faster or slower."""
         self._replayed.change_speed(direction)
 
     def action_go_to_time(self) -> None:
-        """Ask for a time and go there."""
-
         def given(seconds: float | None) -> None:
             if seconds is not None:
                 self._replayed.go_to(seconds)

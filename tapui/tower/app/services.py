@@ -148,7 +148,6 @@ class Matched:
     texts: list[str]
 
     def words(self, where: str) -> str:
-        """Return it as the person reads it."""
         if not self.looked_at:
             return f"{where} nothing else was asked."
         shown = ", ".join(self.texts[:_MOST_SHOWN])

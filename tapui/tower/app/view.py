@@ -164,7 +164,6 @@ class View:
             self._told(item)
 
     def touch(self, *topics: Topic) -> None:
-        """Say that something changed."""
         self._dirty.update(topics)
 
     @property
@@ -225,7 +224,6 @@ class View:
         return found
 
     def ring(self, key: StreamKey) -> Ring:
-        """Return the ring of a stream."""
         found = self.rings.get(key)
         if found is None:
             found = self.rings[key] = Ring(is_muted=key in self.muted)
@@ -269,7 +267,6 @@ class View:
         )
 
     def mark_read(self, key: StreamKey) -> None:
-        """The person has seen this stream to its end."""
         ring = self.rings.get(key)
         if ring is not None and ring.unread:
             ring.mark_read()
@@ -290,7 +287,6 @@ class View:
         return call.data if call.data is not None else call.data_cut
 
     def call(self, call_id: str) -> subjects.Call | None:
-        """Return a call in flight or a recent one."""
         return self.state.calls.get(call_id) or self.state.recent_calls.get(call_id)
 
     @property
@@ -326,7 +322,6 @@ class View:
 
     @property
     def providers(self) -> list[subjects.Provider]:
-        """Providers that are connected."""
         return [one for one in self.state.providers.values() if is_connected(one)]
 
     def folder_of(self, session_id: str) -> str:

@@ -101,15 +101,13 @@ class Bodies:
         return part.is_cut and self._view.is_awaited(_key(part))
 
     def arguments(self, call: subjects.Call) -> Body:
-        """Return a call's arguments."""
         return body_of(self._view.arguments(call))
 
     def result(self, call: subjects.Call) -> Body:
-        """Return a call's result data."""
         return body_of(self._view.result(call))
 
     def edits(self, call: subjects.Call) -> list[Edit]:
-        """Return what a call changed in files, as far as it is known whole."""
+        """Return what a call changed in files, as far as that is known whole."""
         args = self._view.arguments(call)
         return edits_of(replace(call, args=args), call) if isinstance(args, Raw) else []
 
@@ -121,7 +119,6 @@ class Bodies:
         return None if happening.data_cut is None else body_of(happening.data_cut)
 
     def line(self, line: Line) -> Body:
-        """Return the text of a stream's line."""
         return _shortened(line.event)
 
     def metadata(self, owner: Line | subjects.Provider) -> Body | None:
@@ -134,7 +131,6 @@ class Bodies:
 
 
 def _version(emitter: Emitter) -> str:
-    """Return what changes when an emitter has to be read again."""
     return f"{emitter.state} {emitter.runs} {hash(tuple(emitter.rules))}"
 
 
@@ -147,7 +143,7 @@ def _key(part: subjects.Call | subjects.Approval | subjects.Provider) -> DetailK
 
 
 def _filled(part: Part, whole: Whole | None) -> Part:
-    """Return `part` as it is now, with the long values of `whole`."""
+    """Return the present `part`, with the long values of `whole`."""
     if isinstance(part, subjects.Call) and isinstance(whole, subjects.Call):
         return replace(
             part,
@@ -177,13 +173,13 @@ def json_body(data: Raw) -> Body:
     found = bytes(data)
     if found[:1] == b'"' or len(found) > SET_OUT_BYTES:
         return body_of(data)
-    with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
+    with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown unchanged
         found = msgspec.json.format(found, indent=2)
     return _shortened(found.decode("utf-8", "replace"))
 
 
 def body_of(kept: Raw | subjects.Cut | None) -> Body:
-    """Return JSON set out to be read, what is not JSON as it is, or what is kept and how much
+    """Return JSON set out to be read, other text unchanged, or what is kept and how much
     there was."""
     if kept is None:
         return Body("(nothing)")
@@ -193,7 +189,7 @@ def body_of(kept: Raw | subjects.Cut | None) -> Body:
     text = data.decode("utf-8", "replace")
     if len(data) > SET_OUT_BYTES:
         return _shortened(text)
-    with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown as it is
+    with suppress(msgspec.DecodeError, RecursionError):  # no JSON: it is shown unchanged
         text = readable(msgspec.json.decode(data))
     return _shortened(text)
 

@@ -58,12 +58,11 @@ class CallScreen(Sheet):
         self._is_waiting = False
 
     def go_to(self, key: str) -> None:
-        """Show another call."""
         self._last = None
         super().go_to(key)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now; once the tower forgot it, as it was."""
+        """Paint its present state; once the tower forgot it, the last one."""
         del dirty
         call = view.call(self.key) or self._last
         if call is None:
@@ -79,7 +78,6 @@ class CallScreen(Sheet):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What still runs can be stopped."""
         if action == "stop":
             return self._last is not None and can_cancel(self._last)
         return super().check_action(action, parameters)

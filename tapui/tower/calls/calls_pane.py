@@ -112,14 +112,12 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         self._is_by_tool = False
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Calls in flight at a provider can be stopped."""
         if action == "stop":
             call = self._call()
             return call is not None and can_cancel(call)
         return super().check_action(action, parameters)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Show a call with its arguments and result."""
         event.stop()
         if self._is_by_tool:
             self._show_tool(event.key.removeprefix(_TOOL))
@@ -132,7 +130,6 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
 
     @property
     def subject(self) -> str:
-        """The call's tool."""
         call = self._call()
         return call.tool if call is not None else ""
 
@@ -167,7 +164,6 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
     # By tool
 
     def title(self) -> str:
-        """Return the pane's title."""
         return "Calls by tool" if self._is_by_tool else super().title()
 
     def action_by_tool(self) -> None:
@@ -177,7 +173,6 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         self.sort_by(None)
 
     def _show_tool(self, tool: str) -> None:
-        """Show the calls of one tool."""
         self.action_by_tool()
         self.filter_by(exactly(tool))
 
@@ -197,7 +192,6 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         return rows
 
     def first_steps(self) -> list[tuple[str, str]]:
-        """How a call gets here."""
         return [
             ("No call yet. Copilot's own tools show up here, and those of providers.", ""),
             ("", ""),

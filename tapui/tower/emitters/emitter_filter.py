@@ -264,7 +264,6 @@ class EmitterFilterScreen(LiveScreen[None]):
     # What is shown
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the rules and what becomes of the lines."""
         del dirty
         now = view.state.emitters.get(self._emitter.id)
         if self._trials is not None:
@@ -290,7 +289,7 @@ class EmitterFilterScreen(LiveScreen[None]):
         name = plain("Filter of ", "bold") + plain(self._emitter.name, "bold", limit=200)
         note = "the first rule that matches decides"
         frame.border_title = upper_edge(name, note, "muted", self.app.size.width)
-        closes = f"{self.tower.key_of('close-sheet')} leaves it as it is"
+        closes = f"{self.tower.key_of('close-sheet')} leaves it unchanged"
         frame.border_subtitle = plain(closes, "$text-muted")
         self._prompt()
 
@@ -388,7 +387,6 @@ class EmitterFilterScreen(LiveScreen[None]):
     # Rules
 
     def action_add_rule(self) -> None:
-        """Write a rule below the selected one."""
         if len(self.rules) >= limits.MAX_HOOK_RULES:
             self._say(f"A filter has at most {limits.MAX_HOOK_RULES} rules.")
             return
@@ -398,7 +396,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         self._edit(at)
 
     def action_edit_rule(self) -> None:
-        """Write the selected rule's pattern anew."""
         if self._at is not None:
             self._is_new = False
             self._edit(self._at)
@@ -416,7 +413,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         self.refresh_bindings()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """The pattern is tried as it is written."""
         if self._edited is None or event.value == self.rules[self._edited].match:
             return
         outcome = self.rules[self._edited].outcome
@@ -445,13 +441,11 @@ class EmitterFilterScreen(LiveScreen[None]):
         self.refresh_bindings()
 
     def action_remove_rule(self) -> None:
-        """Take the selected rule out."""
         if self._at is not None:
             del self.rules[self._at]
             self._changed()
 
     def action_next_outcome(self) -> None:
-        """Give the selected rule the next outcome."""
         at = self._at
         if at is not None:
             rule = self.rules[at]
@@ -460,7 +454,6 @@ class EmitterFilterScreen(LiveScreen[None]):
             self._changed()
 
     def action_move_rule(self, step: int) -> None:
-        """Move the selected rule up or down."""
         at = self._at
         there = at + step if at is not None else -1
         if at is not None and 0 <= there < len(self.rules):
@@ -469,7 +462,6 @@ class EmitterFilterScreen(LiveScreen[None]):
             self._table.select(f"rule-{there}")
 
     def _changed(self) -> None:
-        """Try the rules as they are now."""
         self._trouble, self._is_sent, self._drops_changes = "", False, False
         self._tried = [index for index, one in enumerate(self.rules) if one.match]
         if self._trials is not None:
@@ -479,7 +471,6 @@ class EmitterFilterScreen(LiveScreen[None]):
     # Applying
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Enter applies the rules."""
         event.stop()
         if self._may_apply():
             self._apply()
@@ -558,7 +549,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         return "\n".join(f"{rule.outcome} {rule.match}" for rule in self.rules)
 
     def on_resize(self, event: events.Resize) -> None:  # type: ignore[override]
-        """The frame has another width."""
         del event
         super().on_resize()
         if self.is_mounted:

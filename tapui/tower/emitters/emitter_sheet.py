@@ -31,7 +31,7 @@ class EmitterScreen(Sheet):
     BINDINGS: ClassVar[list[BindingType]] = []
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now; once it is gone, as it was."""
+        """Paint its present state; once it is gone, the last one."""
         del dirty
         emitter = view.state.emitters.get(self.key)
         if emitter is None:
@@ -50,7 +50,7 @@ class EmitterScreen(Sheet):
 
 
 def _state(view: View, emitter: Emitter) -> list[Paragraph]:
-    """Return why it is as it is, and how the last run failed."""
+    """Return the reason for its state, and how the last run failed."""
     parts: list[Paragraph] = []
     if emitter.why:
         parts += fact("why", emitter.why)

@@ -37,7 +37,7 @@ def schedule_of(emitter: Emitter) -> str:
 
 
 def interval(seconds: int) -> str:
-    """Return an interval as it is written: `30s`, `5m`, `2h`."""
+    """Return an interval in the notation of the file: `30s`, `5m`, `2h`."""
     for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= size and seconds % size == 0:
             return f"{seconds // size}{unit}"
@@ -95,5 +95,4 @@ def is_prompt(emitter: Emitter) -> bool:
 
 
 def stream_key(emitter: Emitter) -> tuple[str, str]:
-    """Return the key of the stream that it posts to."""
     return emitter.session_id, emitter.stream

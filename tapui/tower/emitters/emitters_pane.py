@@ -79,7 +79,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         return super().check_action(action, parameters)
 
     def _can(self, emitter: Emitter) -> set[str]:
-        """Return the actions that have an effect now."""
         can: set[str] = set()
         if words.stream_key(emitter) in self.tower.view.state.streams:
             can.add("lines")
@@ -105,7 +104,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
     @property
     def subject(self) -> str:
-        """The emitter's name."""
         emitter = self._emitter()
         return emitter.name if emitter is not None else ""
 
@@ -200,13 +198,11 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         self.app.push_screen(EmitterFilterScreen(emitter))
 
     def action_lines(self) -> None:
-        """Show its stream."""
         emitter = self._emitter()
         if emitter is not None and "lines" in self._can(emitter):
             self.app.call_later(self.tower.show_stream, words.stream_key(emitter))
 
     def _resume(self) -> None:
-        """Send the lines that the loop brake holds."""
         emitter = self._emitter()
         if emitter is not None:
             self.send(InjectsResume(provider_id=emitter.id, session_id=emitter.session_id))

@@ -51,7 +51,6 @@ class RecordScreen(Sheet):
             read(self._shown)
 
     def go_to(self, key: str) -> None:
-        """Show another record."""
         self._shown = self._found(key)
         self._record, self._is_gone = None, False
         if self._shown is not None:
@@ -66,7 +65,6 @@ class RecordScreen(Sheet):
                 self.show(self.tower.view, self.TOPICS)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint what is there of it."""
         del view, dirty
         found = self._shown
         if found is None:
@@ -136,11 +134,9 @@ class FindInput(SafeInput):
         """The selected row is to be opened."""
 
     def action_to_list(self) -> None:
-        """Go to the list."""
         self.post_message(self.ListWanted())
 
     def action_open(self) -> None:
-        """Open the selected row from here."""
         self.post_message(self.OpenWanted())
 
 
@@ -151,7 +147,6 @@ class FoundTable(Table):
         """The keys are to go to the text."""
 
     def action_move(self, step: int) -> None:
-        """Select the next or previous row."""
         if step < 0 and self.cursor == 0:
             self.post_message(self.TextWanted())
         else:
@@ -204,14 +199,12 @@ class FindScreen(LiveScreen[None]):
             yield Static("", classes="said", markup=False)
 
     def on_mount(self) -> None:
-        """Begin with what was looked for last."""
         super().on_mount()
         self.query_one(FindInput).focus()
         self.thread.look_for(self._last.text.strip())
         self.thread.start()
 
     def on_unmount(self) -> None:
-        """Let the thread end."""
         self.thread.stop()
 
     @property
@@ -219,7 +212,6 @@ class FindScreen(LiveScreen[None]):
         return self.query_one(FoundTable)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint what is found so far."""
         del dirty
         finding, table = self._finding, self._table
         is_list = bool(finding.found)
@@ -239,7 +231,6 @@ class FindScreen(LiveScreen[None]):
         frame.border_subtitle = plain(closes, "$text-muted")
 
     def on_resize(self) -> None:
-        """The frame has another width."""
         super().on_resize()
         if self.is_mounted:
             self.show(self.tower.view, self.TOPICS)
@@ -268,7 +259,6 @@ class FindScreen(LiveScreen[None]):
     # The text
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Look for what is typed so far."""
         event.stop()
         if event.value == self._last.text:
             return
@@ -286,7 +276,6 @@ class FindScreen(LiveScreen[None]):
             self._table.action_move(1)
 
     def on_find_input_open_wanted(self) -> None:
-        """Enter in the text opens the selected row."""
         if self._finding.found:
             self._table.action_open()
 
@@ -301,13 +290,11 @@ class FindScreen(LiveScreen[None]):
         return super().check_action(action, parameters)
 
     def action_find(self) -> None:
-        """Type another text."""
         self.query_one(FindInput).focus()
 
     # Rows
 
     def on_table_moved(self, event: Table.Moved) -> None:
-        """Another row is selected."""
         if event.is_own and self._table.has_focus:
             self._last.key = self._table.selected or ""
 
@@ -331,12 +318,10 @@ class FindScreen(LiveScreen[None]):
         return next((one for one in self._finding.found if one.key == key), None)
 
     def copied(self) -> str:
-        """Return the selected row."""
         table = self._table
         return table.row_text(table.selected) if self._finding.found and table.selected else ""
 
     def action_copy(self) -> None:
-        """Copy the selected row."""
         self.tower.copy(self.copied(), "The row")
 
 
@@ -380,7 +365,6 @@ def _note(finding: Finding) -> tuple[str, str]:
 
 
 def _said(finding: Finding, *, has_text: bool) -> Content:
-    """Return what stands in place of the rows."""
     if finding.problem:
         return plain(finding.problem)
     if not has_text:

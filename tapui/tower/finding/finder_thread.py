@@ -35,7 +35,7 @@ class FinderThread:
     """Makes a finder with `make` on a thread of its own, and looks there for what is wanted.
 
     `told` and `read` get what comes of it, on that thread: they pass it on and return at once.
-    Nothing is told once `stop` has returned. `read` gets the key of a record and the record, None
+    No callback comes once `stop` has returned. `read` gets the key of a record and the record, None
     for one that is gone.
     """
 
@@ -58,11 +58,10 @@ class FinderThread:
         self._thread = threading.Thread(target=self._run, name="find")
 
     def start(self) -> None:
-        """Begin: how much is indexed is told first."""
+        """Begin: how much is indexed comes first."""
         self._thread.start()
 
     def look_for(self, text: str) -> None:
-        """Look for another text from now on."""
         with self._lock:
             self._text = text
             self._version += 1
@@ -71,7 +70,6 @@ class FinderThread:
                 self._finder.interrupt()
 
     def read(self, found: FoundRecord) -> None:
-        """Read a record."""
         with self._lock:
             self._wanted.append(found)
             self._lock.notify()
@@ -86,7 +84,6 @@ class FinderThread:
                 self._finder.interrupt()
 
     def join(self) -> None:
-        """Wait until the thread has ended."""
         self._thread.join()
 
     def _run(self) -> None:
@@ -96,7 +93,7 @@ class FinderThread:
             with self._lock:
                 self._finder = finder
             self._work(finder)
-        except Exception:  # noqa: BLE001 - the thread's last line: it is told and logged
+        except Exception:  # noqa: BLE001 - the thread's last line: it is shown and logged
             _log.exception("finding failed")
             self._tell(Finding(self._text, is_done=True, problem=_FAILED))
         finally:

@@ -54,7 +54,6 @@ class KeyQueue:
         none has come since. Keys of one read of the terminal do not."""
 
     def put(self, event: Key | Paste) -> None:
-        """Take in what was typed."""
         if not self._typed.full():
             self._typed.put_nowait((event, self._unfinished == 0))
             self._unfinished += 1

@@ -93,7 +93,7 @@ def _character(name: str) -> str:
 
 
 def key_name(key: str) -> str:
-    """Return a key of Textual's (`left_square_bracket`, `enter`) as it is printed on the keyboard
+    """Return a key of Textual's (`left_square_bracket`, `enter`) by the sign on the keyboard
     or in a manual (`[`, `⏎`)."""
     *modifiers, last = key.split("+")
     shown = _SHOWN.get(last) or (last if len(last) == 1 else _character(last) or last)

@@ -269,5 +269,4 @@ def meet(one: Area, other: Area) -> bool:
 
 
 def replay_keys() -> list[KeyAction]:
-    """Return the actions by which a replay is gone through."""
     return [one for one in TABLE if one.area == "replay" or one.id == "go-to-time"]

@@ -84,12 +84,10 @@ class InspectedScreen(Sheet):
         self._shown = line(key)
 
     def go_to(self, key: str) -> None:
-        """Show another message."""
         self._shown = self._line(key) or self._shown
         super().go_to(key)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Show the message."""
         del view, dirty
         line = self._shown
         if line is None:
@@ -109,12 +107,11 @@ class InspectedScreen(Sheet):
         self.reader.set_parts(parts)
 
     def copied(self) -> str:
-        """Return the message."""
         return self._shown.text if self._shown is not None else ""
 
 
 def _ruling(line: Inspected) -> list[Paragraph]:
-    """Return why the gateway refused, where the message says so."""
+    """Return why the gateway refused, where the message has the reason."""
     if line.kind != "error" or line.is_cut:
         return []
     try:
@@ -140,7 +137,7 @@ WAYS = {"in": "→ in", "out": "← out"}
 
 
 class InspectorScreen(LiveScreen[None]):
-    """Asks the gateway for the messages of `start`, for as long as it is there. `name_` is theirs.
+    """Asks the gateway for the messages of `start`, while it is there. `name_` is theirs.
 
     More is asked for with each frame: what the screen cannot keep up with is dropped at the
     gateway, and counted.
@@ -175,14 +172,12 @@ class InspectorScreen(LiveScreen[None]):
             yield Static("", classes="said", markup=False)
 
     def on_mount(self) -> None:
-        """Ask for the messages."""
         self.tower.view.inspected[self.inspection] = self.heard
         super().on_mount()
         self._table.focus()
         self.send(self._start)
 
     def on_unmount(self) -> None:
-        """Nobody looks any longer."""
         self.tower.view.inspected.pop(self.inspection, None)
         if not self.heard.ended:
             self.send(InspectStop(self.inspection))
@@ -278,7 +273,6 @@ class InspectorScreen(LiveScreen[None]):
         self.send(self._start)
 
     def on_resize(self) -> None:
-        """The frame has another width."""
         super().on_resize()
         if self.is_mounted:
             self._frame()
@@ -291,11 +285,9 @@ class InspectorScreen(LiveScreen[None]):
         self.show(self.tower.view, self.TOPICS)
 
     def action_filter(self) -> None:
-        """Type a filter."""
         self.query_one(FilterBar).open(self._filter.text if self._filter else "")
 
     def on_filter_bar_typed(self, event: FilterBar.Typed) -> None:
-        """Filter by what is typed."""
         event.stop()
         bar = self.query_one(FilterBar)
         try:
@@ -310,7 +302,6 @@ class InspectorScreen(LiveScreen[None]):
         self.show(self.tower.view, self.TOPICS)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Show a message with its fields."""
         event.stop()
         self.app.push_screen(InspectedScreen(event.key, self._keys, self._line))
 
@@ -321,12 +312,10 @@ class InspectorScreen(LiveScreen[None]):
         return next((one.line for one in self._shown if str(one.number) == key), None)
 
     def copied(self) -> str:
-        """Return the selected message."""
         line = self._line(self._table.selected or "")
         return line.text if line is not None else ""
 
     def action_copy(self) -> None:
-        """Copy the selected message."""
         self.tower.copy(self.copied(), "The message", keeps_lines=True)
 
 
@@ -346,7 +335,6 @@ def _row(one: Numbered) -> Row:
 
 
 def _time(ts: str) -> str:
-    """Return the time of day with milliseconds."""
     return f"{times.moment(ts)}.{ts[20:23]}" if len(ts) > 23 else times.moment(ts)
 
 

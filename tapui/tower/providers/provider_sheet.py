@@ -15,7 +15,6 @@ class ProviderScreen(Sheet):
     TOPICS = frozenset({"providers", "errors", "clock"})
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now."""
         provider = view.state.providers.get(self.key)
         if provider is None:
             return

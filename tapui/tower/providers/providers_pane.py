@@ -51,7 +51,6 @@ its session three times without your input; further messages are held.
 
     @property
     def subject(self) -> str:
-        """The provider's name."""
         provider = self._provider()
         return name_of(provider) if provider is not None else ""
 
@@ -70,7 +69,6 @@ its session three times without your input; further messages are held.
         return [*found, RowAction("d", "disconnect", self.action_stop)]
 
     def _inspect(self) -> None:
-        """Show its conversation as it goes on."""
         provider = self._provider()
         if provider is not None:
             from tapui.tower.providers.inspector import InspectorScreen
@@ -78,7 +76,6 @@ its session three times without your input; further messages are held.
             self.app.push_screen(InspectorScreen(name_of(provider), provider_id=provider.id))
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Show a provider's tools and what it was refused."""
         event.stop()
         if event.key in self.tower.view.state.providers:
             from tapui.tower.providers.provider_sheet import ProviderScreen
@@ -86,13 +83,11 @@ its session three times without your input; further messages are held.
             self.app.push_screen(ProviderScreen(event.key, self.shown_keys))
 
     def _sessions(self, provider: subjects.Provider) -> list[subjects.Session]:
-        """Return the open sessions that have its tools."""
         if not provider.tools:
             return []
         return [one for one in self.tower.view.open_sessions if provider.id in one.providers]
 
     def _call(self) -> None:
-        """Open the workbench for one of its tools."""
         provider = self._provider()
         if provider is not None and (sessions := self._sessions(provider)):
             from tapui.tower.workbench.tools import call_tool
@@ -100,7 +95,6 @@ its session three times without your input; further messages are held.
             call_tool(self.tower, sessions, provider=provider.name)
 
     def _move(self) -> None:
-        """Ask for a session and move the provider there."""
         provider = self._provider()
         if provider is None:
             return
@@ -138,7 +132,6 @@ its session three times without your input; further messages are held.
         self.app.push_screen(ConfirmScreen(title, [consequence], "disconnect"), confirmed)
 
     def _resume(self) -> None:
-        """Send the messages that the loop brake holds."""
         provider = self._provider()
         if provider is not None:
             for session_id in provider.paused:
@@ -155,7 +148,6 @@ its session three times without your input; further messages are held.
         return rows
 
     def first_steps(self) -> list[tuple[str, str]]:
-        """How a provider gets here."""
         command = "bold $primary"
         return [
             ("No provider yet. One connects to", ""),

@@ -62,11 +62,9 @@ class FormAnswer(Vertical):
 
     @property
     def has_focus_inside(self) -> bool:
-        """Whether the person is at a field."""
         return self.has_pseudo_class("focus-within")
 
     def mark(self) -> None:
-        """Say at each field what is wrong with it."""
         if isinstance(self._fields, FormView):
             self._fields.mark(self._fields.read()[1])
 
@@ -96,11 +94,9 @@ class PairingPanel(Vertical):
 
     @property
     def chosen(self) -> list[str]:
-        """The sessions that the person chose."""
         return sorted(self._chosen or ())
 
     def focus_inside(self) -> None:
-        """Focus the list."""
         self.query_one(Table).focus()
 
     def toggle(self) -> None:
@@ -162,7 +158,6 @@ class RulePanel(Static):
         self._earlier = earlier
 
     def on_mount(self) -> None:
-        """Look the records through."""
         if self._earlier is not None:
             self.run_worker(self._look_back(self._earlier), group="proposal")
 
@@ -208,7 +203,6 @@ class RequestFields(Vertical):
         return field
 
     def empty(self) -> None:
-        """Remove all fields."""
         for found in self.children:
             found.remove()
 
@@ -223,24 +217,21 @@ class RequestFields(Vertical):
         return [one for one in found if one.approval_id == approval_id]
 
     def has_focus_in_form(self, approval_id: str) -> bool:
-        """Return whether the person is at a field of a question or a form."""
         return any(form.has_focus_inside for form in self.forms(approval_id))
 
     # What belongs to the chosen answer
 
     def add_reason(self) -> AnswerInput:
-        """Add and return the line with what the agent is told about a denial."""
-        line = AnswerInput(placeholder="what the agent is told", id="tell")
+        """Add and return the line with the reason for the agent of a denial."""
+        line = AnswerInput(placeholder="message to the agent", id="tell")
         self.mount(line)
         return line
 
     @property
     def reason(self) -> AnswerInput | None:
-        """The line with what the agent is told."""
         return next(iter(self.query("#tell").results(AnswerInput)), None)
 
     def drop_choice(self) -> None:
-        """Remove what belongs to the chosen answer."""
         for shown in self.query(RulePanel):
             shown.remove()
         if (line := self.reason) is not None:
@@ -271,14 +262,12 @@ class Letters(Static):
         self._chosen: str | None = None
 
     def set_letters(self, letters: Sequence[Letter], chosen: str | None) -> None:
-        """Show these letters."""
         shown = (tuple(letters), chosen)
         if shown != (self._shown, self._chosen):
             self._shown, self._chosen = shown
             self.update(Content("\n").join([self._line(one) for one in self._shown]))
 
     def on_click(self, event: events.Click) -> None:
-        """Choose what is under the mouse."""
         if 0 <= event.y < len(self._shown):
             self.post_message(self.Clicked(self._shown[event.y].answer))
 

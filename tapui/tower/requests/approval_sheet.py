@@ -47,7 +47,7 @@ DEAF_SECONDS = 0.5
 class ApprovalScreen(Sheet):
     """Shows one request after the other, the most urgent one next.
 
-    Whatever is decided is decided for `key`, the request on show. `passed_over` are those that do
+    A decision is for `key`, the request on show. `passed_over` are those that do
     not follow by themselves: the person has left them waiting before.
     """
 
@@ -70,7 +70,7 @@ class ApprovalScreen(Sheet):
         self._passed_over = passed_over
         self._is_apart = False
         self._answered: set[str] = set()
-        """Requests that were answered here, whatever became of that."""
+        """Requests that were answered here, with any outcome."""
         self._begin()
         self._note = ""
 
@@ -89,7 +89,7 @@ class ApprovalScreen(Sheet):
 
     @property
     def approval(self) -> subjects.Approval | None:
-        """The request as it is now; None once the tower forgot it."""
+        """The present request; None once the tower forgot it."""
         return self.tower.view.state.approvals.get(self.key)
 
     def below(self) -> Iterable[Widget]:
@@ -99,11 +99,9 @@ class ApprovalScreen(Sheet):
         yield Static("", classes="prompt", markup=False)
 
     def on_screen_resume(self) -> None:
-        """From here on the person can see it."""
         self._shown_at = self.tower.ticks()
 
     def on_mount(self) -> None:
-        """Show the request and focus what takes the keys."""
         self._fill()
         super().on_mount()
 
@@ -158,7 +156,7 @@ class ApprovalScreen(Sheet):
     # What is shown
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the request as it is now; once it is settled, the next one."""
+        """Paint the present request; once it is settled, the next one."""
         approval = self.approval
         if approval is None or not is_unsettled(approval):
             if self._was_open:
@@ -299,7 +297,7 @@ class ApprovalScreen(Sheet):
         if self.tower.ticks() - self._shown_at < DEAF_SECONDS:
             self._trouble = "Too early: this request has only just come up. Press it again."
         elif not self.tower.typed.is_alone:
-            self._trouble = "That key came together with others, so it does not count."
+            self._trouble = "Pressed with other keys, so it does not count."
         self._prompt()
         return not self._trouble
 
@@ -331,7 +329,6 @@ class ApprovalScreen(Sheet):
         return f"{more} below: scroll to the end first."
 
     def action_decide(self) -> None:
-        """Send the decision that was chosen."""
         if not self._hears():
             return
         unread = self._unread() if self._chosen in ("allow", "keep", "make-rule") else ""
@@ -348,7 +345,7 @@ class ApprovalScreen(Sheet):
         elif self._chosen == "deny-and-tell":
             reason = self._fields.reason
             if reason is None or not reason.value.strip():
-                self._trouble = "Write what the agent is told."
+                self._trouble = "Write a message to the agent first."
             else:
                 self._send("deny", reason=reason.value.strip())
         else:
@@ -426,7 +423,6 @@ class ApprovalScreen(Sheet):
             )
 
     def _take_back(self) -> None:
-        """Nothing is chosen any more."""
         self._chosen = None
         self._proposal = None
         if self._fields.reason is not None:
@@ -434,7 +430,6 @@ class ApprovalScreen(Sheet):
         self._fields.drop_choice()
 
     def action_pick(self) -> None:
-        """Choose or drop the session under the cursor (pairing)."""
         if self._is_open:
             for panel in self._fields.panels(self.key):
                 panel.toggle()
@@ -455,7 +450,6 @@ class ApprovalScreen(Sheet):
         return self.is_mounted and super().check_action(action, parameters)
 
     def on_letters_clicked(self, event: Letters.Clicked) -> None:
-        """A click on a letter is the letter."""
         event.stop()
         for one in self._options():
             if one.answer == "one-by-one" == event.answer:
@@ -479,11 +473,9 @@ class ApprovalScreen(Sheet):
             self.action_decide()
 
     def on_done(self) -> None:
-        """Enter in the last field of a form does the same."""
         self.on_input_submitted()
 
     def on_changed(self) -> None:
-        """Another answer is another decision."""
         if not self._is_sent:
             self._chosen = None
         for form in self.query(FormAnswer):
@@ -491,7 +483,6 @@ class ApprovalScreen(Sheet):
         self._prompt()
 
     def on_input_changed(self, event: AnswerInput.Changed) -> None:
-        """Another answer is another decision."""
         if event.input is not self._fields.reason and not self._is_sent:
             self._chosen = None
         self._prompt()
@@ -504,7 +495,6 @@ class ApprovalScreen(Sheet):
             self._prompt()
 
     def on_descendant_focus(self, _event: events.DescendantFocus) -> None:
-        """The keys that work depend on the focus."""
         self._prompt()
 
     # What the lower edge says

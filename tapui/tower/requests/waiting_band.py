@@ -70,7 +70,6 @@ class WaitingBand(Pane):
 
     @property
     def table(self) -> Table:
-        """The rows."""
         return self.query_one(Table)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
@@ -89,13 +88,12 @@ class WaitingBand(Pane):
         if self.has_class("-current"):
             rows = held(rows, self.table.selected, self.table.cursor)
         else:
-            at = first_key(rows)  # the most urgent one, and nobody has gone to another
+            at = first_key(rows)  # the most urgent one, while the person has gone to no other
         self.table.set_rows(rows, at=at)
         show_in(self.query_one(".more", Static), self._more(view))
         self.show_frame()
 
     def title(self) -> str:
-        """Return how many wait."""
         return f"! Waiting for you: {len(self._asked)}" if self._asked else "Nothing waits"
 
     def title_style(self, *, is_current: bool) -> str:
@@ -114,11 +112,9 @@ class WaitingBand(Pane):
         ]
 
     def main_widget(self) -> Table:
-        """Return the rows."""
         return self.table
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Show a request in full."""
         event.stop()
         from tapui.tower.requests.approval_sheet import ApprovalScreen
 

@@ -48,11 +48,9 @@ class OrdersGiven:
     # Drafts
 
     def draft(self, session_id: str) -> str:
-        """Return what was begun to be written to a session."""
         return self._drafts.get(session_id, "")
 
     def keep_draft(self, session_id: str, text: str) -> None:
-        """Keep what was begun to be written."""
         self._drafts.pop(session_id, None)
         if text:
             self._drafts[session_id] = text
@@ -67,13 +65,11 @@ class OrdersGiven:
     # Orders
 
     def tell(self, session_id: str, text: str, way: Way) -> None:
-        """Say something to a session."""
         id_ = self._next(session_id, text)
         self.keep_draft(session_id, "")
         self._send(SessionTell(id_, session_id, text, way))
 
     def stop(self, session_id: str) -> None:
-        """Stop a session's turn."""
         self._send(SessionStop(self._next(session_id), session_id))
 
     def compact(self, session_id: str) -> None:
@@ -81,7 +77,6 @@ class OrdersGiven:
         self._send(SessionCompact(self._next(session_id), session_id))
 
     def end(self, session_id: str) -> None:
-        """End a session that was started here."""
         self._send(SessionEnd(self._next(session_id), session_id))
 
     def set(self, session_id: str, what: Literal["model", "effort", "label"], value: str) -> None:
@@ -102,7 +97,6 @@ class OrdersGiven:
     # What comes
 
     def take(self, item: FeedItem) -> None:
-        """Take what the feed yields."""
         match item:
             case SessionOrdered(id=id_, order_id=order_id):
                 asked = self._asked.pop(id_, None)
@@ -127,7 +121,7 @@ class OrdersGiven:
                 pass
 
     def is_news(self, order: Order) -> bool:
-        """Return whether the person is told of what became of an order: of their own always, of
+        """Return whether the outcome of an order is shown: of the person's own always, of
         others' when a text was not delivered. What was not delivered is a draft again."""
         own = self._own.get(order.id)
         if own is not None and order.state == "failed":
@@ -151,11 +145,11 @@ class StartDraft:
 
 
 OnStarted = Callable[[StartDraft, SessionStarted], None]
-"""Is told what became of a start."""
+"""Gets the outcome of a start."""
 
 
 class SessionsStarted:
-    """Starts sessions over the tower's link. `told` is told how each start ended."""
+    """Starts sessions over the tower's link. `told` gets the outcome of each."""
 
     def __init__(self, send: Callable[[Message], None], told: OnStarted) -> None:
         self._send = send
@@ -166,7 +160,6 @@ class SessionsStarted:
         """What was written last and did not become a session."""
 
     def start(self, draft: StartDraft, *, trust_folder: bool = False) -> None:
-        """Start a session."""
         id_ = f"start-{next(self._ids)}"
         self._asked[id_] = self.draft = draft
         self._send(
@@ -181,12 +174,11 @@ class SessionsStarted:
         )
 
     def take(self, item: FeedItem) -> None:
-        """Take what the feed yields."""
         match item:
             case SessionStarted(id=id_):
                 self._ended(id_, item)
             case Error(id=str(id_), reply_to="session.start"):
-                self._asked.pop(id_, None)  # the refusal itself is told as any other
+                self._asked.pop(id_, None)  # the refusal itself is shown as any other
             case Link(state=state) if state != "up":
                 self._asked.clear()
             case _:

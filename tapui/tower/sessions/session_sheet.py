@@ -24,7 +24,6 @@ class SessionScreen(Sheet):
     TOPICS = frozenset({"sessions", "providers", "life", "clock"})
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now."""
         session = view.state.sessions.get(self.key)
         if session is None:
             return
@@ -109,7 +108,7 @@ def _headless(session: subjects.Session) -> str:
     if not session.headless:
         return ""
     by = f", started by {by_whom(session.started_by)}" if session.started_by else ""
-    asked = ", nobody is asked in it" if session.unattended else ""
+    asked = ", unattended" if session.unattended else ""
     return f"headless{by}{asked}"
 
 

@@ -29,7 +29,6 @@ class Starting:
     # Starting
 
     def ask(self) -> None:
-        """Ask which session is to be started."""
         from tapui.tower.sessions.start_sheet import StartScreen
 
         draft = self.started.draft

@@ -122,19 +122,16 @@ def about(approval: subjects.Approval, folder: str) -> str:
 
 
 def for_how_long(standing: Footing, now: float) -> str:
-    """Return how long it has stood so."""
     return times.lasting(times.since(standing.since, now))
 
 
 def agents(session: subjects.Session) -> list[subjects.Subagent]:
-    """Return the subagents that are at work."""
     return [one for one in session.subagents if one.state == "running" and is_open(session)]
 
 
 def of_agent(
     state: State, session_id: str, agent: subjects.Subagent, asked: subjects.Approval | None
 ) -> Footing:
-    """Return how a subagent that is at work stands."""
     session = state.sessions.get(session_id)
     folder = session.cwd if session is not None else ""
     if asked is not None:

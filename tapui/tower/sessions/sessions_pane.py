@@ -162,11 +162,9 @@ port for tapui; the command beside them changes that.
         return notes
 
     def action_sort_column(self, column: int) -> None:
-        """A title in the frame was clicked."""
         self.sort_by_click(column)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Show what happened in a session."""
         event.stop()
         session = self._session(event.key)
         if session is not None:
@@ -175,7 +173,6 @@ port for tapui; the command beside them changes that.
             self.app.push_screen(SessionScreen(session.id, self._shown_ids))
 
     def _shown_ids(self) -> list[str]:
-        """Return the sessions as they stand in the list."""
         found = (self._session(row.key) for row in self.table.rows if row.key)
         return list(dict.fromkeys(one.id for one in found if one is not None))
 
@@ -183,7 +180,6 @@ port for tapui; the command beside them changes that.
 
     @property
     def subject(self) -> str:
-        """The session's name."""
         session = self._session()
         return session.label or session.id if session else ""
 
@@ -213,7 +209,6 @@ port for tapui; the command beside them changes that.
         return [*found, RowAction("i", "inspect its host's conversation", self._inspect)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A session that works can be stopped."""
         if action == "stop":
             session = self._session()
             return session is not None and can_stop(session)
@@ -252,7 +247,6 @@ port for tapui; the command beside them changes that.
         self.app.push_screen(AskLineScreen(title, said, HINT), written)
 
     def _usage(self) -> None:
-        """Show what the session used."""
         session = self._session()
         if session is not None:
             from tapui.tower.sessions.usage_sheet import UsageScreen
@@ -260,7 +254,6 @@ port for tapui; the command beside them changes that.
             self.app.push_screen(UsageScreen(session.id, self._shown_ids))
 
     def _go_to(self) -> None:
-        """Show the pane of the multiplexer in which the session is."""
         session, store = self._session(), self.tower.store
         if session is None or store is None:
             return
@@ -274,7 +267,6 @@ port for tapui; the command beside them changes that.
         self.run_worker(go(), group="go")
 
     def _inspect(self) -> None:
-        """Show the conversation of its host as it goes on."""
         session = self._session()
         if session is not None:
             from tapui.tower.providers.inspector import InspectorScreen

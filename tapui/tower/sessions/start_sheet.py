@@ -60,16 +60,13 @@ class StartScreen(LiveScreen[StartDraft | None]):
             yield Static(plain(hint, "$text-muted"), classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        """Begin with what is missing."""
         self.query_one("#prompt" if self._draft.folder else "#folder", SafeInput).focus()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter in a line."""
         event.stop()
         self._start()
 
     def on_choice_line_submitted(self, event: ChoiceLine.Submitted) -> None:
-        """Enter at the mode."""
         event.stop()
         self._start()
 
@@ -91,6 +88,6 @@ class StartScreen(LiveScreen[StartDraft | None]):
 
 
 def _folder(written: str) -> str:
-    """Return a folder as it is written, with one's home for `~/`."""
+    """Return a folder with one's home for `~/`."""
     rest = written.removeprefix("~/")
     return written if rest == written else str(Path.home() / rest)

@@ -33,7 +33,6 @@ class SessionOrders:
         ]
 
     def _of_headless(self) -> list[RowAction]:
-        """Return what can be done with a session that was started here."""
         if "close" not in self._session.can:
             return []
         tower, session = self._tower, self._session
@@ -79,12 +78,9 @@ class SessionOrders:
         self._app.push_screen(ConfirmScreen(question, lines, "stop the turn"), answered)
 
     def compact(self) -> None:
-        """Make the context smaller."""
         self._tower.orders.compact(self._session.id)
 
     def rename(self) -> None:
-        """Ask for a name."""
-
         def named(label: str | None) -> None:
             if label is not None and label != self._session.label:
                 self._tower.orders.set(self._session.id, "label", label)
@@ -113,7 +109,6 @@ class SessionOrders:
             self._tower.orders.set(self._session.id, "model", model)
 
     def choose_effort(self) -> None:
-        """Choose one of the efforts that the model knows."""
         if "model" in self._session.can:
             self._tower.orders.read_models(self._session.id, self._efforts_came)
         else:

@@ -56,7 +56,6 @@ class StoredScreen(LiveScreen[None]):
             yield Static("", classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        """The keys go to the filter."""
         super().on_mount()
         self.query_one(Table).styles.height = "1fr"
         self.query_one(AnswerInput).focus()
@@ -74,7 +73,6 @@ class StoredScreen(LiveScreen[None]):
         self._fill()
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Leave the sessions that the filter finds."""
         event.stop()
         try:
             self._sought = parse(event.value)
@@ -84,17 +82,14 @@ class StoredScreen(LiveScreen[None]):
             self._fill()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter opens the selected session's actions."""
         event.stop()
         self._open(self.query_one(Table).selected)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """So does a click on it."""
         event.stop()
         self._open(event.key)
 
     def action_step(self, step: int) -> None:
-        """Go to another row."""
         self.query_one(Table).action_move(step)
 
     def _fill(self) -> None:

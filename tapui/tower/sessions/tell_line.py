@@ -49,7 +49,6 @@ class TellInput(SafeInput):
         """The text is to be kept as a draft."""
 
     def action_other_way(self) -> None:
-        """Deliver it in the next way."""
         self.post_message(self.OtherWay())
 
     def action_keep_draft(self) -> None:

@@ -25,7 +25,6 @@ class UsageScreen(Sheet):
     TOPICS = frozenset({"sessions", "life", "calls"})
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now."""
         del dirty
         session = view.state.sessions.get(self.key)
         if session is None:
@@ -76,7 +75,7 @@ def tokens_words(usage: Usage) -> str | None:
 
 
 def charged_words(usage: Usage, *, is_brief: bool = False) -> str:
-    """Return cost, premium requests and credits, as far as they are told."""
+    """Return cost, premium requests and credits, as far as they are known."""
     premium = "premium" if is_brief else "premium requests"
     said = []
     if usage.cost is not None:

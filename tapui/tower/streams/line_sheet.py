@@ -13,7 +13,7 @@ from tapui.tower.wording.marks import LEVEL
 from tapui.wire.message import Line
 
 Lines = Callable[[], Sequence[Line]]
-"""Returns the lines of the tail, as it is filtered."""
+"""Returns the lines of the tail that its filter passes."""
 
 
 class LineScreen(Sheet):
@@ -29,12 +29,10 @@ class LineScreen(Sheet):
         self._session = session
 
     def go_to(self, key: str) -> None:
-        """Show another line."""
         self.line = next((one for one in self._lines() if str(one.seq) == key), self.line)
         super().go_to(str(self.line.seq))
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Show the line."""
         del view, dirty
         mark = LEVEL[self.line.level]
         note = f"{mark.word}, {times.moment(self.line.ts)}"
@@ -42,7 +40,6 @@ class LineScreen(Sheet):
         self.reader.set_parts(self._parts())
 
     def copied(self) -> str:
-        """Return the line's text."""
         return self.line.event
 
     def _parts(self) -> list[Paragraph]:

@@ -79,7 +79,6 @@ class Lines:
 
     @property
     def keys(self) -> list[StreamKey]:
-        """The streams."""
         return list(self._sources)
 
     @property
@@ -108,7 +107,6 @@ class Lines:
         self._restart()
 
     def rename(self, old: StreamKey, new: StreamKey) -> None:
-        """A stream moved to another session."""
         source = self._sources.pop(old)
         source.key = new
         self._sources[new] = source
@@ -236,7 +234,6 @@ class Lines:
         return bisect_right(self.rows, ts, key=_time)
 
     def covers(self, ts: str) -> bool:
-        """Return whether all lines around this time are here."""
         if not self._lines:
             return True
         has_begin = not any(one.has_older for one in self._sources.values())
@@ -327,7 +324,6 @@ class Lines:
             source.mark = source.newest
 
     def _know(self, edge: Place) -> None:
-        """All lines up to this place are here."""
         for source in self._sources.values():
             source.known_to = max(source.known_to, edge)
 
@@ -405,7 +401,6 @@ class Lines:
             self._lines.extend(fresh)
 
     def _held(self, fresh: list[TailRow]) -> list[TailRow]:
-        """Return as many of the new rows as there is room for."""
         for number, row in enumerate(fresh):
             is_full = len(self._lines) + number >= HELD_LINES or self._held_bytes >= HELD_BYTES
             if is_full:
@@ -427,7 +422,6 @@ class Lines:
         del self.rows[: bisect_left(self.rows, oldest, key=place)]
 
     def _keep_within(self, *, is_older: bool) -> None:
-        """Forget what is farthest from the end where the person reads."""
         lines = self._lines
         size, most = 0, 0
         for row in lines if is_older else reversed(lines):
@@ -484,7 +478,6 @@ def _first(source: TailSource) -> Place:
 
 
 def _limiting(sources: Iterable[TailSource]) -> TailSource | None:
-    """Return the stream of which lines are missing that are younger than all other missing ones."""
     found = [one for one in sources if one.has_older]
     return max(found, key=_first) if found else None
 

@@ -67,7 +67,6 @@ class TailSource:
         self.begin()
 
     def begin(self) -> None:
-        """Have what the ring has."""
         self.taken = self.ring
         self.epoch, self.merges = self.ring.epoch, self.ring.merges
         self.is_exhausted = False
@@ -93,17 +92,14 @@ class TailSource:
 
     @property
     def first(self) -> Place:
-        """The place from which on all lines are here."""
         return self.known_from or (place(self.rows[0]) if self.rows else NOWHERE)
 
     @property
     def last(self) -> Place:
-        """The place up to which all lines are here."""
         return max(self.known_to, place(self.rows[-1]) if self.rows else NOWHERE)
 
     @property
     def lags(self) -> bool:
-        """Whether there are lines after the rows."""
         ring = self.ring.lines
         return bool(ring) and not self.is_anew and ring[-1].seq > self.newest
 
@@ -174,7 +170,6 @@ class TailSource:
         self.known_to = edge
 
     def drop_before(self, seq: int) -> None:
-        """Forget rows with lower numbers."""
         gone = bisect_left(self.rows, seq, key=_seq)
         if gone:
             del self.rows[:gone]

@@ -56,7 +56,6 @@ class StreamList:
 
 
 def row_key(key: StreamKey) -> str:
-    """Return the key of a stream's row."""
     return f"{len(key[0])}:{key[0]}{key[1]}"
 
 

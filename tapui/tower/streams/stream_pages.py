@@ -58,7 +58,6 @@ class StreamPages:
         self._begin(is_older=True, is_told=is_told)
 
     def newer(self) -> None:
-        """Read lines after those that are here."""
         self._begin(is_older=False, is_told=False)
 
     def _begin(self, *, is_older: bool, is_told: bool) -> None:
@@ -112,7 +111,6 @@ class StreamPages:
             )
 
     def take(self) -> None:
-        """Take in what has come."""
         view = self._view()
         if self._jumps:
             self._take_jumps(view)

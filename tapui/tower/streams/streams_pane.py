@@ -107,18 +107,15 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 
     @property
     def tail(self) -> Tail:
-        """The tail."""
         return self.query_one(Tail)
 
     @property
     def pages(self) -> StreamPages:
-        """What the tail gets from the gateway."""
         if self._pages is None:
             self._pages = StreamPages(self.tail, lambda: self.tower.view, self.send, self._say)
         return self._pages
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Take in what came and paint it."""
         streams = view.state.streams
         self.set_empty(not streams)
         self._follow_moves(view)
@@ -134,7 +131,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         table.set_rows(held(rows, table.selected, table.cursor))
 
     def main_widget(self) -> Tail:
-        """Return the tail."""
         return self.tail
 
     def go_to(self, key: StreamKey) -> None:
@@ -143,22 +139,18 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self._select(self.tower.view, key)
 
     def on_resize(self, event: events.Resize) -> None:
-        """Put the tail beside or below the list."""
         self.set_class(event.size.width < STACKED_BELOW, "-stacked")
 
     def on_table_moved(self) -> None:
-        """Another stream is selected."""
         key = self._keys.get(self.query_one(Table).selected or "")
         if key is not None and key != self.selected:
             self._select(self.tower.view, key)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Enter in the list goes to the tail."""
         event.stop()
         self.focus_inside()
 
     def on_tail_changed(self) -> None:
-        """Say how the tail stands."""
         self._show_about(self.tower.view)
 
     def on_tail_edge(self, event: Tail.Edge) -> None:
@@ -173,11 +165,9 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 
     @property
     def subject(self) -> str:
-        """The stream's name."""
         return self.selected[1] if self.selected else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Return what can be done to the selected stream and to the tail."""
         key = self.selected
         if key is None:
             return []
@@ -228,7 +218,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         return super().check_action(action, parameters)
 
     def action_step(self, step: int) -> None:
-        """Show the next or previous stream."""
         self.query_one(Table).action_move(step)
 
     def action_pause(self) -> None:
@@ -273,7 +262,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self.tower.wake()
 
     def action_details(self) -> None:
-        """Show the line under the cursor with its metadata."""
         row = self.tail.row
         if row is None:
             return
@@ -305,14 +293,12 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self.pages.older(is_told=True)
 
     def action_stands_out(self, step: int) -> None:
-        """Go to the next or previous inject or failure."""
         if not self.tail.find(step, stands_out):
             where = "after" if step > 0 else "before"
             older = f"; {self.tower.key_of('older')} reads older lines" if step < 0 else ""
             self._say(f"No inject or failure {where} this line{older}.")
 
     def action_go_to_time(self) -> None:
-        """Ask for a time and go there."""
         from tapui.tower.textual.dialogs import MomentScreen
 
         def given(seconds: float | None) -> None:
@@ -326,11 +312,9 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
     # The filter
 
     def action_filter(self) -> None:
-        """Type a filter."""
         self.query_one(FilterBar).open(self._filter_text)
 
     def action_match(self, step: int) -> None:
-        """Go to the next or previous line that the last filter finds."""
         searched = self._searched
         if self._filter_text:
             self.tail.action_move(step)

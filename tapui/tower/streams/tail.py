@@ -41,7 +41,7 @@ _GO_ON_SECONDS = 0.02
 class Tail(LineView, can_focus=True):
     """The lines of one or more streams. It follows until the person moves up, and again at its end.
 
-    The cursor stands on a row, whatever comes before or behind it. Wrapped, a row takes as many
+    The cursor stays on its row when others come before or behind it. Wrapped, a row takes as many
     lines as it needs; it still scrolls by rows.
     """
 
@@ -86,7 +86,6 @@ class Tail(LineView, can_focus=True):
 
     @property
     def rows(self) -> list[TailRow]:
-        """The lines that can be scrolled through."""
         return self.lines.rows
 
     @property
@@ -99,12 +98,10 @@ class Tail(LineView, can_focus=True):
 
     @property
     def row(self) -> TailRow | None:
-        """The row that the cursor is on."""
         return self.rows[self.cursor] if self.rows else None
 
     @property
     def line(self) -> Line | None:
-        """The line that the cursor is on."""
         row = self.row
         return row.line if row else None
 
@@ -119,7 +116,6 @@ class Tail(LineView, can_focus=True):
         self._work()
 
     def set_look(self, look: RowLook) -> None:
-        """Show rows with these names."""
         if look != self._look:
             self._look = look
             self._forget()
@@ -146,7 +142,7 @@ class Tail(LineView, can_focus=True):
         self._work()
 
     def changed(self) -> None:
-        """Pages were put into `lines`: show them, the reader's place as it is."""
+        """Pages were put into `lines`: show them, and keep the reader's place."""
         self.screen.clear_selection()
         self._work()
 
@@ -191,7 +187,6 @@ class Tail(LineView, can_focus=True):
             self._go(self.cursor, is_following=False)
 
     def action_follow(self) -> None:
-        """Go to the end and follow."""
         self._follow()
         self._work()
 
@@ -208,19 +203,16 @@ class Tail(LineView, can_focus=True):
             self._go(self.cursor + step)
 
     def action_page(self, step: int) -> None:
-        """Go by a screenful."""
         if self.rows:
             self._go(self.cursor + step * max(self.size.height - 1, 1))
 
     def action_shift(self, step: int) -> None:
-        """Move the text sideways."""
         if not self.is_wrapped:
             self._scroll(x=self.scroll_offset.x + step * COLUMNS)
 
     # The mouse and the terminal
 
     def on_click(self, event: events.Click) -> None:
-        """Put the cursor on the line under the mouse."""
         placed = self._screen_lines()
         if event.y < len(placed) and not self.screen.get_selected_text():
             self._go(placed[event.y][0])
@@ -236,7 +228,6 @@ class Tail(LineView, can_focus=True):
         self._show_changes()
 
     def notify_style_update(self) -> None:
-        """The theme changed."""
         super().notify_style_update()
         self._styles.clear()
         self._strips.clear()
@@ -389,7 +380,6 @@ class Tail(LineView, can_focus=True):
         self._show_changes()
 
     def _show_changes(self) -> None:
-        """Have those lines painted again that are to show something else."""
         self._placed = None
         rows, cursor = self.rows, self.cursor if self.has_focus else -1
         shown: list[object] = [
@@ -511,12 +501,10 @@ class Tail(LineView, can_focus=True):
         return strips
 
     def place_of(self, y: int) -> tuple[int, int]:
-        """Return where a line of the screen begins in the content."""
         x, top = self.scroll_offset
         return x, top + y
 
     def painted(self, y: int) -> Strip:
-        """Paint one row of the screen."""
         scroll_x = self.scroll_offset.x
         width = self.size.width
         base = self._base

@@ -74,7 +74,7 @@ def said_before(row: TailRow, look: RowLook) -> str:
 
 
 def shown_text(row: TailRow, look: RowLook, limit: int | None = SHOWN_CHARS) -> str:
-    """Return the text of a row, as it is shown."""
+    """Return the text of a row, made safe."""
     return said_before(row, look) + safe_text(row.line.event, limit=limit)
 
 
@@ -105,7 +105,7 @@ def row_strip(
     used: Filter | None,
     is_cursor: bool,
 ) -> Strip:
-    """Paint a row in one line, as long as it is. `style` returns those of the tail's parts."""
+    """Paint a row in one line, at its full length. `style` returns those of the tail's parts."""
     over = style("cursor") if is_cursor else Style.null()
     edge = "▌" if is_cursor else "┊" if row.is_gap and used is None else " "
     segments = [Segment(edge, base + (over if is_cursor else style("gap")))]

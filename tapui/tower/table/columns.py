@@ -97,7 +97,6 @@ class Row:
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The whole text of each cell."""
         return tuple([cell.whole for cell in self.cells])
 
     @cached_property
@@ -112,7 +111,6 @@ class Row:
 
 
 def heading(text: str) -> Row:
-    """Return a row that divides others and cannot be selected."""
     return Row("", (Cell(text),), is_heading=True)
 
 

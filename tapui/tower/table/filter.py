@@ -68,7 +68,7 @@ def exactly(first: str) -> Filter:
 def parse(text: str) -> Filter | None:
     """Return the filter that `text` asks for, None for none.
 
-    `re:…` is a regular expression; anything else is looked for as it is, in upper or lower case.
+    `re:…` is a regular expression; other text is looked for literally, in upper or lower case.
     Raises FilterError for a pattern that is wrong or too long.
     """
     if len(text) > MAX_PATTERN:
@@ -145,7 +145,6 @@ class FilterBar(Horizontal):
 
     @property
     def is_open(self) -> bool:
-        """Whether a filter is being typed."""
         return self.has_class("-open")
 
     def compose(self) -> ComposeResult:
@@ -173,16 +172,13 @@ class FilterBar(Horizontal):
         self.query_one(".refusal", Static).update(said)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Filter by what is typed so far."""
         event.stop()
         if self.is_open:
             self.post_message(self.Typed(event.value, is_done=False))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """It is meant."""
         event.stop()
         self.post_message(self.Typed(event.value, is_done=True))
 
     def on_filter_input_cancelled(self) -> None:
-        """Go back to the filter there was."""
         self.post_message(self.Typed(self._before, is_done=True))

@@ -20,7 +20,7 @@ from tapui.wire.message import Message
 class PaneKind:
     """A pane as the tower lists it: what is known before it is made.
 
-    `load` imports its class: a pane that is not seen costs nothing. `note` is told beside its
+    `load` imports its class: a pane that is not seen costs nothing. `note` is shown beside its
     title, such as what failed. Its place is in `tower.layouts`; one with `has_rows` has none until
     that has said yes once.
     """
@@ -67,7 +67,6 @@ class Pane(Widget):
         raise NotImplementedError
 
     def send(self, message: Message) -> None:
-        """Send a message to the gateway."""
         self.tower.send(message)
 
     def set_empty(self, is_empty: bool) -> None:
@@ -96,7 +95,6 @@ class Pane(Widget):
         return ""
 
     def row_actions(self) -> list[RowAction]:
-        """Return what can be done now to what is under the cursor."""
         return []
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -106,7 +104,6 @@ class Pane(Widget):
         return super().check_action(action, parameters)
 
     def action_actions(self) -> None:
-        """Show the actions of the selected row."""
         from tapui.tower.textual.dialogs import ActionsScreen
 
         self.app.push_screen(ActionsScreen(self.subject, self.row_actions()))
@@ -122,7 +119,6 @@ class Pane(Widget):
         return self.kind.title
 
     def title_style(self, *, is_current: bool) -> str:
-        """Return the style of the title."""
         return "bold $primary" if is_current else ""
 
     def frame_notes(self) -> list[FrameNote]:
@@ -131,7 +127,6 @@ class Pane(Widget):
 
     @on(events.Resize)
     def fit_frame(self) -> None:
-        """The frame has another width."""
         self.show_frame()
 
     def show_frame(self) -> None:
@@ -168,7 +163,6 @@ class Pane(Widget):
         self.border_title = Content("").join(parts)
 
     def on_click(self, event: events.Click) -> None:
-        """A note in the frame does what it says."""
         if event.widget is self and event.y == 0:
             for start, end, act in self._notes:
                 if act and start <= event.x < end:

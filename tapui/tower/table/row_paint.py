@@ -52,12 +52,10 @@ class RowPaint:
         return Strip([Segment(fit(text, width), self._style("title", False))], width)
 
     def heading(self, row: Row, width: int) -> Strip:
-        """Return the line of a heading."""
         text = f" {_safe(row.cells[0].text)}"
         return Strip([Segment(fit(text, width), self._style("heading", False))], width)
 
     def blank(self, width: int) -> Strip:
-        """Return an empty line."""
         return Strip.blank(width, self._style("", False))
 
     def row(

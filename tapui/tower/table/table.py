@@ -122,14 +122,12 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
 
     @property
     def selected(self) -> str | None:
-        """The key of the selected row."""
         if 0 <= self._cursor < len(self.rows):
             return self.rows[self._cursor].key or None
         return None
 
     @property
     def cursor(self) -> int:
-        """The index of the selected row."""
         return self._cursor
 
     @property
@@ -291,11 +289,9 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         )
 
     def action_move(self, step: int) -> None:
-        """Select the next or previous row."""
         self._go(self._cursor + step, step)
 
     def action_page(self, step: int) -> None:
-        """Move by a screenful."""
         page = (self.size.height - self._titles_high) // self.row_lines - 1
         self._go(self._cursor + step * max(page, 1), step)
 
@@ -304,7 +300,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
 
     def action_open(self) -> None:
-        """Open the selected row."""
         if self.selected is not None:
             self.post_message(self.Opened(self.selected))
 
@@ -333,17 +328,14 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._strips.clear()
 
     def on_resize(self) -> None:
-        """Keep the selection in sight."""
         self._measure()
         self._show_cursor()
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Show what is selected by the mouse."""
         super().selection_updated(selection)
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the text that is selected by the mouse."""
         whole = self._look()._replace(top=0, pinned=None)
         lines = range(len(self.rows) * whole.high + self._titles_high)
         return extracted(selection, [self._line(y, whole).text for y in lines])
@@ -378,7 +370,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         return self._layout
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return lines of the screen as they are painted."""
         self._seen = self._look()
         try:
             return super().render_lines(crop)
@@ -386,7 +377,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
             self._seen = None
 
     def place_of(self, y: int) -> tuple[int, int]:
-        """Return where a line of the screen begins in the content."""
         return 0, y if y < self._titles_high else y + self.scroll_offset.y
 
     def painted(self, y: int) -> Strip:

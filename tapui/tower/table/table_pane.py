@@ -21,7 +21,7 @@ class TablePane(Pane):
     """Subclasses say which rows there are and what is said while there are none."""
 
     DEFAULT_CLASSES: ClassVar[str] = "-empty"
-    """As it is before anything came. A class that is set later styles all that is in it anew."""
+    """Without rows yet. A class that is set later styles all that is in it anew."""
     BINDINGS: ClassVar[list[BindingType]] = bindings(
         "filter", "next-match", "previous-match", "sort", "reverse", "copy"
     )
@@ -69,7 +69,6 @@ class TablePane(Pane):
 
     @property
     def table(self) -> Table:
-        """The table."""
         return self.query_one(Table)
 
     def shown_keys(self) -> list[str]:
@@ -82,7 +81,6 @@ class TablePane(Pane):
         return self.table.selected or "" if self.is_mounted else ""
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the rows that there are now."""
         del dirty
         rows = self.rows(view)
         self._count = sum(not row.is_heading for row in rows)
@@ -94,7 +92,7 @@ class TablePane(Pane):
         self.tower.give_way()
         at = self.followed(ordered)
         if at is None and was_first and not self.holds_place:
-            at = first_key(ordered)  # nobody has gone anywhere yet
+            at = first_key(ordered)  # the person has gone to no row yet
         self.table.set_rows(ordered, at=at, below=self.ROWS_BELOW, holds_line=self.holds_place)
         self.show_frame()
 
@@ -115,11 +113,9 @@ class TablePane(Pane):
         return self.tower.was_touched and self.has_class("-current")
 
     def filtered(self, rows: list[Row], wanted: Filter) -> list[Row]:
-        """Return the rows that a filter leaves."""
         return [row for row in rows if not row.is_heading and self.finds(wanted, row)]
 
     def finds(self, wanted: Filter, row: Row) -> bool:
-        """Return whether a filter finds a row."""
         try:
             return wanted.finds("  ".join(cell.whole for cell in row.cells))
         except Undecided:
@@ -135,7 +131,6 @@ class TablePane(Pane):
         self.tower.wake()
 
     def on_table_moved(self, event: Table.Moved) -> None:
-        """Another row is selected."""
         self.moved(is_own=event.is_own)
         self.tower.wake()  # other keys may work on it
 
@@ -148,7 +143,6 @@ class TablePane(Pane):
             self._show_first_steps()
 
     def main_widget(self) -> Table:
-        """Return the table."""
         return self.table
 
     def frame_notes(self) -> list[FrameNote]:
@@ -172,15 +166,12 @@ class TablePane(Pane):
         return super().check_action(action, parameters)
 
     def action_copy(self) -> None:
-        """Copy the selected row."""
         self.tower.copy(self.table.row_text(self.selected), "The row")
 
     def action_filter(self) -> None:
-        """Type a filter."""
         self.query_one(FilterBar).open(self._filter.text if self._filter else "")
 
     def on_filter_bar_typed(self, event: FilterBar.Typed) -> None:
-        """Filter by what is typed."""
         event.stop()
         bar = self.query_one(FilterBar)
         try:
@@ -213,7 +204,6 @@ class TablePane(Pane):
                 return
 
     def close_topmost(self) -> bool:
-        """Show all rows again."""
         if self._filter is None:
             return False
         self._filter = None
@@ -221,7 +211,6 @@ class TablePane(Pane):
         return True
 
     def sort_columns(self) -> list[int]:
-        """Return the columns that rows can be sorted by."""
         known = {column for row in self.table.rows for column in row.values}
         return sorted(known)
 
@@ -232,7 +221,6 @@ class TablePane(Pane):
         self.sort_by((later[0], False) if later else None)
 
     def action_reverse(self) -> None:
-        """Turn the order round."""
         columns = self.sort_columns()
         if self.order_by is not None:
             self.sort_by((self.order_by[0], not self.order_by[1]))

@@ -34,7 +34,6 @@ class ActionsScreen(LiveScreen[None]):
         self._actions = {one.letter: one for one in actions}
 
     def compose(self) -> ComposeResult:
-        """The letters with their words."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._subject, "bold", limit=200), markup=False)
             yield Table((Column("", 1), Column("", 12, 60, grows=True)), has_titles=False)
@@ -43,7 +42,6 @@ class ActionsScreen(LiveScreen[None]):
             )
 
     def on_mount(self) -> None:
-        """Fill the list."""
         table = self.query_one(Table)
         table.styles.height = max(len(self._actions), 1)
         table.set_rows(
@@ -55,14 +53,13 @@ class ActionsScreen(LiveScreen[None]):
         table.focus()
 
     def on_key(self, event: Key) -> None:
-        """A letter of the menu acts, whatever else it does elsewhere."""
+        """A letter of the menu acts, also one with another use elsewhere."""
         if event.character in self._actions:
             event.prevent_default()
             event.stop()
             self._act(event.character)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Enter acts."""
         event.stop()
         self._act(event.key)
 
@@ -92,7 +89,6 @@ class ChooseScreen(LiveScreen[str]):
         self._selected = selected
 
     def compose(self) -> ComposeResult:
-        """The list."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._title, "bold", limit=200), markup=False)
             yield Table((Column("", 12, 64), Column("", 8, 40)))
@@ -115,7 +111,6 @@ class ChooseScreen(LiveScreen[str]):
         table.focus()
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Close with the choice."""
         event.stop()
         self.dismiss(event.key)
 
@@ -140,7 +135,6 @@ class AskLineScreen(LiveScreen[str | None]):
             yield Static(plain(hint, "$text-muted", limit=200), classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Close with what was written."""
         self.dismiss(event.value.strip() or None)
 
 
@@ -227,7 +221,6 @@ class AnswerForm(Vertical):
             yield AnswerInput(placeholder=hint)
 
     def on_mount(self) -> None:
-        """Fill in the choices."""
         for table in self.query(Table):
             table.styles.height = min(len(self._choices), 6) + 1
             table.set_rows([Row(str(at), (Cell(text),)) for at, text in enumerate(self._choices)])
@@ -240,7 +233,6 @@ class AnswerForm(Vertical):
 
     @property
     def has_focus_inside(self) -> bool:
-        """Whether the person is at a field."""
         return self.has_pseudo_class("focus-within")
 
     def answer(self) -> object:

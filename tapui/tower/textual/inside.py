@@ -71,7 +71,6 @@ class PlainApp(App[str]):
         super().__init__()
 
     def get_driver_class(self) -> type[Driver]:
-        """Return the driver of this platform."""
         kind = super().get_driver_class()
         return ContinuingDriver if kind is LinuxDriver else kind
 
@@ -95,12 +94,11 @@ class PlainApp(App[str]):
         return_code: int = 0,
         message: RenderableType | None = None,
     ) -> None:
-        """End the app."""
         self._stay_away()
         super().exit(result, return_code, message)
 
     def _stay_away(self) -> None:
-        """The screen is not entered again, whatever signal says that the process goes on.
+        """No signal that the process goes on enters the screen again.
 
         The system continues whom it hangs up: the signal may come when the screen has gone, and
         the thread that would read its input would never end.
@@ -185,12 +183,10 @@ class ContinuingDriver(LinuxDriver):
         super().__init__(app, **options)
 
     def suspend_application_mode(self) -> None:
-        """Leave the screen."""
         super().suspend_application_mode()
         self._is_away = True
 
     def resume_application_mode(self) -> None:
-        """Enter the screen that was left."""
         self._is_away = False
         super().resume_application_mode()
 
@@ -264,7 +260,6 @@ class LeanCompositor(AttachedCompositor):
         self._changed: list[Region] | None = None
 
     def render_partial_update(self) -> ChopsUpdate | None:
-        """Render what changed."""
         self._changed = _joined(self._dirty_regions)
         try:
             return super().render_partial_update()

@@ -32,7 +32,6 @@ def extracted(selection: Selection, lines: list[str]) -> tuple[str, str]:
 
 
 def selection_style(widget: Widget) -> Style:
-    """Return how selected text looks."""
     return widget.screen.get_component_rich_style("screen--selection")
 
 
@@ -56,7 +55,6 @@ class LineView(ScrollView):
         return self._shown(y).apply_offsets(*self.place_of(y))
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        """Return lines of the screen as they are painted."""
         gutter = self.styles.gutter
         if gutter.top or gutter.bottom or gutter.left:
             return super().render_lines(crop)

@@ -44,7 +44,6 @@ class LiveScreen(OverScreen[Result]):
         """Paint what changed."""
 
     def send(self, message: Message) -> None:
-        """Send a message to the gateway."""
         self.tower.send(message)
 
     async def on_event(self, event: events.Event) -> None:
@@ -61,7 +60,6 @@ class LiveScreen(OverScreen[Result]):
         self.show(self.tower.view, self.TOPICS)
 
     def on_resize(self) -> None:
-        """Cover the panes of another terminal."""
         self._cover_panes()
 
     def _cover_panes(self) -> None:
@@ -88,7 +86,7 @@ class LiveScreen(OverScreen[Result]):
         return super().check_action(action, parameters)
 
     def refused(self, error: Error) -> bool:
-        """The gateway refused something; return whether the screen says so itself."""
+        """The gateway refused something; return whether the screen shows that itself."""
         del error
         return False
 
@@ -96,7 +94,7 @@ class LiveScreen(OverScreen[Result]):
 class ConfirmScreen(LiveScreen[bool]):
     """Asks; `y` or Enter is yes, `n` or Escape is no. The result is True for yes.
 
-    A key that came in one read with others, or in a paste, is no yes: nobody had read the question.
+    A key that came in one read with others, or in a paste, is no yes: the question was not read.
     """
 
     CSS_PATH = DIALOG_CSS
@@ -125,14 +123,13 @@ class ConfirmScreen(LiveScreen[bool]):
         return f"y {self._verb}    n back"
 
     def action_answer(self, is_sure: bool) -> None:
-        """Close with the answer."""
         if not is_sure or self.hears():
             self.dismiss(is_sure)
 
     def hears(self) -> bool:
         """Return whether the key counts; say why where it does not."""
         if not self.tower.typed.is_alone:
-            self._refuse("That key came together with others, so it does not count.")
+            self._refuse("Pressed with other keys, so it does not count.")
         return self.tower.typed.is_alone
 
     def on_paste(self, event: events.Paste) -> None:

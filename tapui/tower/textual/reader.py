@@ -94,7 +94,6 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
             self._was_at_end = True
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
-        """Remember when the end came on screen."""
         super().watch_scroll_y(old_value, new_value)
         self._look()
 
@@ -114,33 +113,26 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         return "\n".join(part.text for part in self._parts)
 
     def on_resize(self) -> None:
-        """Wrap anew."""
         self._wrap()
         self._look()
 
     def action_move(self, step: int) -> None:
-        """Scroll by a line."""
         self.scroll_relative(y=step, animate=False)
 
     def action_page(self, step: int) -> None:
-        """Scroll by a screenful."""
         self.scroll_relative(y=step * max(self.size.height - 1, 1), animate=False)
 
     def action_edge(self, index: int) -> None:
-        """Scroll to the beginning or the end."""
         self.scroll_to(y=self.max_scroll_y if index else 0, animate=False)
 
     def selection_updated(self, selection: Selection | None) -> None:
-        """Show what is selected by the mouse."""
         super().selection_updated(selection)
         self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        """Return the text that is selected by the mouse."""
         return extracted(selection, [line.margin + line.text for line in self._lines])
 
     def notify_style_update(self) -> None:
-        """The theme changed."""
         super().notify_style_update()
         self.refresh()
 
@@ -161,11 +153,9 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def place_of(self, y: int) -> tuple[int, int]:
-        """Return where a line of the screen begins in the content."""
         return 0, y + self.scroll_offset.y
 
     def painted(self, y: int) -> Strip:
-        """Paint one line."""
         width = self.scrollable_content_region.width
         base = self.rich_style
         index = y + self.scroll_offset.y

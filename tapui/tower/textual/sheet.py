@@ -54,12 +54,10 @@ class Sheet(LiveScreen[None]):
             yield from self.below()
 
     def below(self) -> Iterable[Widget]:
-        """Return what stands below the text."""
         return ()
 
     @property
     def reader(self) -> Reader:
-        """The text."""
         return self.query_one(Reader)
 
     def on_mount(self) -> None:
@@ -68,7 +66,6 @@ class Sheet(LiveScreen[None]):
         self.call_after_refresh(self.refresh_bindings)
 
     def on_resize(self) -> None:
-        """The frame has another width."""
         super().on_resize()
         if self.is_mounted:
             self.show(self.tower.view, self.TOPICS)
@@ -103,13 +100,11 @@ class Sheet(LiveScreen[None]):
         return keys[there] if 0 <= there < len(keys) else None
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The ends of the list are ends."""
         if action == "turn":
             return isinstance(parameters[0], int) and self.neighbour(parameters[0]) is not None
         return super().check_action(action, parameters)
 
     def action_turn(self, step: int) -> None:
-        """Show the previous or next item."""
         there = self.neighbour(step)
         if there is not None:
             self.go_to(there)

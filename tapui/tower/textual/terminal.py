@@ -154,7 +154,6 @@ class AsciiGlyphs(LineFilter):
     """Draws everything with ASCII characters where the tower's own are others."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """Return the segments of a line with other characters."""
         del background
         return [
             Segment(text.translate(_ASCII), style, control) for text, style, control in segments

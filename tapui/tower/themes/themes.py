@@ -110,7 +110,7 @@ def _variables() -> frozenset[str]:
 
 
 def without_colours(theme: Theme) -> Theme:
-    """Return a theme for terminals without colour: ranks are told by bold and dim alone."""
+    """Return a theme for terminals without colour: ranks differ by bold and dim alone."""
     plain = theme.foreground
     if plain is None:
         return theme
@@ -128,11 +128,11 @@ def without_colours(theme: Theme) -> Theme:
 
 DEFAULT = "tapui-dark"
 OnChoice = Callable[[str], str | None]
-"""Is told the theme that the person chose; returns why it could not be kept, or None."""
+"""Keeps the theme that the person chose; returns why that failed, or None."""
 
 
 class ThemeChoice:
-    """The themes of `folders` in an app; `on_choice` is told the name that the person chose."""
+    """The themes of `folders` in an app; `on_choice` gets the name that the person chose."""
 
     def __init__(self, app: App[str], folders: Sequence[Path], on_choice: OnChoice | None) -> None:
         self._app = app
@@ -149,7 +149,7 @@ class ThemeChoice:
         """
         theme = find(self._folders, wanted)
         if theme is not None and theme.ansi and self._app.no_color:
-            # Without colours nobody knows the terminal's ground: text could be black on black.
+            # Without colours the terminal's ground is unknown: text could be black on black.
             wanted, theme = DEFAULT, find(self._folders, DEFAULT)
         if theme is not None:
             self._app.register_theme(theme)
@@ -183,7 +183,6 @@ class ThemeChoice:
         return problems
 
     def next(self) -> None:
-        """Put on the next theme."""
         if self.names:
             now = self._app.theme
             at = self.names.index(now) if now in self.names else -1

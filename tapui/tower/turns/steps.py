@@ -100,7 +100,7 @@ def keyed_steps(turn_key: str, turn: LiveTurn) -> Iterator[tuple[str, StepPlace]
 
 
 def turn_key_of(key: str) -> str:
-    """Return the key of the turn that a step's key belongs to; a turn's own key as it is."""
+    """Return the key of the turn that a step's key belongs to; a turn's own key unchanged."""
     session_id, started_at, *_ = msgspec.json.decode(key)
     return _key({}, (session_id, started_at))
 
@@ -186,7 +186,7 @@ def source_words(source: TurnSource) -> str:
         case "provider":
             return source.name or "a provider"
         case "unknown":
-            return source.name or "somebody"
+            return source.name or "an unknown sender"
         case _:
             return f"{source.kind} {source.name}".rstrip()
 
@@ -198,9 +198,8 @@ def asker_words(view: View, turn: LiveTurn) -> str:
 
 
 def prompt_words(view: View, turn: LiveTurn) -> str:
-    """Return who asked what."""
     if turn.is_outside:
-        return "outside of a turn"
+        return "between turns"
     sent = emitter_prompt(view, turn)
     if sent is not None:
         more = f" and {len(sent.said) - 1} more" if len(sent.said) > 1 else ""
@@ -296,7 +295,7 @@ def lasted(seconds: float | None) -> str:
 
 
 def allowed_by(step: LiveStep) -> str:
-    """Return who decided on a step, "" where nobody had to or it is not known."""
+    """Return who decided on a step, "" where no decision was needed or it is not known."""
     if step.rule or step.decided_by:
         return step.rule or by_whom(step.decided_by or "")
     is_native = step.kind == "call" and step.state in ("done", "failed") and step.call_id
@@ -307,7 +306,6 @@ def allowed_by(step: LiveStep) -> str:
 
 
 def events_at(view: View, session_id: str, at: str) -> list[Happening]:
-    """Return the session's own events of this time."""
     return [one for one in view.life.get(session_id, ()) if one.ts == at]
 
 
@@ -325,7 +323,6 @@ def content_at(view: View, session_id: str, at: str) -> str:
 
 
 def prompt_whole(view: View, turn: LiveTurn) -> str:
-    """Return a turn's prompt as long as it is known."""
     return content_at(view, turn.session_id, turn.started_at) or turn.prompt
 
 
@@ -339,7 +336,6 @@ class FailedItem(NamedTuple):
 
 
 def has_failures(view: View) -> bool:
-    """Return whether there is a failure to go to."""
     return any(
         turn.failed or turn.state == "failed"
         for turns in view.state.turns.values()

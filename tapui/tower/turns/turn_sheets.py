@@ -36,7 +36,6 @@ class Spent(NamedTuple):
     you: float = 0.0
 
     def plus(self, other: "Spent") -> "Spent":
-        """Return both together."""
         return Spent(*(one + more for one, more in zip(self, other, strict=True)))
 
     def words(self, tools: str) -> str:
@@ -89,12 +88,11 @@ class TurnScreen(Sheet):
         self._turn: LiveTurn | None = None
 
     def go_to(self, key: str) -> None:
-        """Show another turn."""
         self._turn = None
         super().go_to(key)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now; once the tower forgot it, as it was."""
+        """Paint its present state; once the tower forgot it, the last one."""
         del dirty
         turn = self._turn = steps.turn_of(view, self.key) or self._turn
         if turn is None:
@@ -154,12 +152,11 @@ class StepScreen(Sheet):
         self._is_raw = False
 
     def go_to(self, key: str) -> None:
-        """Show another step."""
         self._place = self._call = None
         super().go_to(key)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint it as it is now; once the tower forgot it, as it was."""
+        """Paint its present state; once the tower forgot it, the last one."""
         place = self._place = steps.place_of(view, self.key) or self._place
         if place is None:
             return
@@ -248,7 +245,6 @@ class StepScreen(Sheet):
     # Keys
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What still runs can be stopped."""
         if action == "stop":
             return self._call is not None and can_cancel(self._call)
         return super().check_action(action, parameters)
@@ -259,7 +255,7 @@ class StepScreen(Sheet):
             ask_cancel(self.tower, self.app, self._call)
 
     def action_raw(self) -> None:
-        """Show the record as it is, or the step as before."""
+        """Show the record, or the step as before."""
         self._is_raw = not self._is_raw
         self.reader.scroll_to(y=0, animate=False)
         self.show(self.tower.view, self.TOPICS)

@@ -76,7 +76,6 @@ before this run of tapui.
         return rows if self._filter is None else self.filtered(rows, self._filter)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the turns of the selected session."""
         session_id = _session_of(view)
         is_other = session_id != self._session_id
         if is_other:
@@ -119,7 +118,6 @@ before this run of tapui.
         return self._look.unfolded.get(key, isinstance(part, LiveTurn) and key == self._look.newest)
 
     def first_steps(self) -> list[tuple[str, str]]:
-        """What comes here."""
         view = self.tower.view
         if not self._session_id:
             return [("The turns of a session are shown here.", ""), ("", ""), *_HOW]
@@ -127,7 +125,6 @@ before this run of tapui.
         return [(f"No turn of {name} yet.", ""), ("", ""), *_HOW]
 
     def title(self) -> str:
-        """Return whose turns they are."""
         if not self._session_id:
             return self.kind.title
         return f"{self.kind.title}: {self.tower.view.session_name(self._session_id)}"
@@ -142,7 +139,6 @@ before this run of tapui.
     # The filter
 
     def parsed(self, text: str) -> Filter | None:
-        """Return the filter that is typed."""
         self._look.unread = 0
         return parse_steps(text)
 
@@ -179,7 +175,6 @@ before this run of tapui.
         return wanted.may_show(has_failed=is_failed, seconds=None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Turns have one order."""
         if action in ("sort", "reverse"):
             return False
         if action == "stop":
@@ -282,7 +277,6 @@ before this run of tapui.
 
     @property
     def subject(self) -> str:
-        """What the selected row is called."""
         place, turn = self._rows.places.get(self.selected), self._rows.turns.get(self.selected)
         if place is not None:
             folder = self.tower.view.folder_of(place.turn.session_id)

@@ -18,7 +18,6 @@ class Mark(NamedTuple):
 
     @property
     def text(self) -> str:
-        """Glyph and word."""
         return f"{self.glyph} {self.word}"
 
 
@@ -95,7 +94,7 @@ TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "s
 
 
 def of_call(call: subjects.Call) -> Mark:
-    """Return a call's mark; a timeout and a lost provider are told apart from other failures.
+    """Return a call's mark; a timeout and a lost provider have marks other than failures.
 
     A shell that exited non-zero says how; where that is an answer (1 of `grep`), it is no failure.
     """
@@ -109,7 +108,7 @@ def of_call(call: subjects.Call) -> Mark:
 
 
 def of_emitter(emitter: Emitter) -> Mark:
-    """Return an emitter's mark; one that failed and goes on, or has failed at its end, says so."""
+    """Return an emitter's mark; one that failed and goes on, or has failed at its end, shows that."""
     mark = EMITTER[emitter.state]
     if emitter.state == "exited" and emitter.last_status == "failure":
         return Mark("✗", "exited", "error")

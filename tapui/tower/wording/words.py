@@ -26,7 +26,6 @@ def session_of(view: View, provider: subjects.Provider) -> str:
 
 
 def can_cancel(call: subjects.Call) -> bool:
-    """Return whether the person can cancel the call here."""
     return call.state in ("queued", "running") and not marks.is_own_tool(call)
 
 

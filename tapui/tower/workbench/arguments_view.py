@@ -64,7 +64,6 @@ class ChoiceLine(Static, can_focus=True):
         return self._choices[self._at]
 
     def render(self) -> Content:
-        """Return the line."""
         arrows = "bold $accent" if self.has_focus else "$text-muted"
         name = plain(self._names[self._at], "" if self.value else "$text-muted", limit=_SHOWN)
         among = [one for one in self._choices if one]
@@ -73,7 +72,6 @@ class ChoiceLine(Static, can_focus=True):
         return plain("< ", arrows) + name + plain(" >", arrows) + place
 
     def on_key(self, event: Key) -> None:
-        """A letter goes to the next value that begins with it."""
         if event.character is None or not event.is_printable or event.key == "space":
             return
         event.stop()
@@ -86,7 +84,6 @@ class ChoiceLine(Static, can_focus=True):
                 return
 
     def on_click(self, event: Click) -> None:
-        """A click goes to the next value."""
         event.stop()
         self.focus()
         self.action_step(1)
@@ -96,7 +93,6 @@ class ChoiceLine(Static, can_focus=True):
         self._go((self._at + step) % len(self._choices))
 
     def action_submit(self) -> None:
-        """Say that it is as it should be."""
         self.post_message(self.Submitted())
 
     def _go(self, at: int) -> None:
@@ -149,7 +145,6 @@ class FieldLine(Vertical):
         yield Static("", classes="about", markup=False)
 
     def on_mount(self) -> None:
-        """Say what it is."""
         self._tell()
 
     def mark_wrong(self, wrong: str) -> None:
@@ -186,7 +181,6 @@ class FormView(VerticalScroll, can_focus=False):
 
     @property
     def lines(self) -> list[FieldLine]:
-        """The fields."""
         return list(self.query(FieldLine))
 
     def read(self) -> tuple[Raw, dict[str, str]]:
@@ -194,7 +188,6 @@ class FormView(VerticalScroll, can_focus=False):
         return self.form.read({line.field.key: line.entry.value for line in self.lines})
 
     def mark(self, wrong: Mapping[str, str]) -> None:
-        """Say at each field what is wrong with it."""
         for line in self.lines:
             said = wrong.get(line.field.key, "")
             is_untouched = not line.entry.value and said == "is required"
@@ -208,22 +201,18 @@ class FormView(VerticalScroll, can_focus=False):
         return False
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Something was typed."""
         event.stop()
         self.post_message(Changed())
 
     def on_choice_line_changed(self, event: ChoiceLine.Changed) -> None:
-        """Something was chosen."""
         event.stop()
         self.post_message(Changed())
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go on to the next field."""
         event.stop()
         self._after_this()
 
     def on_choice_line_submitted(self, event: ChoiceLine.Submitted) -> None:
-        """Go on to the next field."""
         event.stop()
         self._after_this()
 
@@ -251,7 +240,6 @@ class JsonView(TextArea):
         return super().edit(edit)
 
     def focus_inside(self) -> bool:
-        """Go to the text."""
         self.focus()
         return True
 
@@ -267,6 +255,5 @@ class JsonView(TextArea):
         return Raw(text.encode()), {}
 
     def on_text_area_changed(self, event: TextArea.Changed) -> None:
-        """Something was typed."""
         event.stop()
         self.post_message(Changed())

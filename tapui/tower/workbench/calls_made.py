@@ -36,7 +36,7 @@ class Made:
     """A call that was made here. `about` are its arguments in short. `began` is in seconds since
     the epoch, `took` in seconds.
 
-    `lost`: the link to the gateway broke, so nobody told how it ended. Without an `outcome`, an
+    `lost`: the link to the gateway broke, so its outcome is unknown. Without an `outcome`, an
     ended call's result is not kept any more.
     """
 
@@ -53,7 +53,6 @@ class Made:
 
     @property
     def size(self) -> int:
-        """Bytes of its result."""
         data = self.outcome.data if self.outcome is not None else UNSET
         return 0 if data is UNSET else len(memoryview(data))
 
@@ -89,7 +88,6 @@ class CallsMade:
     # Tools
 
     def read_tools(self, session_id: str) -> None:
-        """Ask which tools a session has now."""
         read_id = f"tools-{next(self._ids)}"
         self._tools.pop(session_id, None)
         self.refusals.pop(session_id, None)
@@ -129,7 +127,6 @@ class CallsMade:
         return self._drafts.get(tool)
 
     def keep_draft(self, tool: str, arguments: Raw) -> None:
-        """Keep arguments that are being written."""
         self._drafts.pop(tool, None)
         self._drafts[tool] = arguments
         while len(self._drafts) > KEPT_TOOLS:

@@ -95,7 +95,6 @@ class Form:
 
     @property
     def secrets(self) -> frozenset[str]:
-        """The names of the arguments that are masked."""
         return frozenset(one.key for one in self.fields if one.is_secret)
 
     def read(self, typed: Mapping[str, str]) -> tuple[Raw, dict[str, str]]:
@@ -295,7 +294,6 @@ def _target(root: dict[str, Any], target: str) -> object:
 
 
 def _schemas(schema: object) -> Iterator[Mapping[str, Any]]:
-    """Yield a schema and everything in it that may be one."""
     waiting = [schema]
     while waiting:
         found = waiting.pop()

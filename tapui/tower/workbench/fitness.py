@@ -21,8 +21,8 @@ REST = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What a check found. `unusable` says why the schema cannot be applied, `unknown` why nobody
-    knows whether the arguments fit."""
+    """What a check found. `unusable`: why the schema cannot be applied; `unknown`: why it is
+    open whether the arguments fit."""
 
     faults: tuple[Unfit, ...] = ()
     unusable: str = ""
@@ -72,7 +72,6 @@ class Fitness(NamedTuple):
     insists: bool = False
 
     def told(self) -> Content:
-        """Return the line."""
         if self.trouble:
             return plain(self.trouble, "bold $error", limit=_LENGTH)
         if self.wrong:
@@ -100,7 +99,6 @@ def named(name: str, said: str) -> str:
 
 
 def words_of(fault: Unfit) -> str:
-    """Return what is wrong at a place."""
     return "is required" if fault.keyword == "required" else " ".join(fault.text.split())
 
 

@@ -25,7 +25,7 @@ def is_number(text: str, *, is_whole: bool = False) -> bool:
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
-    """Return a decoded JSON value as JSON in which a screen shows every character as it is.
+    """Return a decoded JSON value as JSON in which a screen shows every character itself.
 
     On one line unless `indent` is given. Raises `ValueError` or `RecursionError` for a value that
     is no JSON (a lone surrogate is escaped, not refused).
@@ -37,7 +37,7 @@ def json_text(value: object, *, indent: int | None = None) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a JSON text, whole or not, with what a screen would not show as it is as `\\uXXXX`.
+    """Return a JSON text, whole or not, with what a screen would not show itself as `\\uXXXX`.
 
     Line feeds stay, a tab becomes two blanks: outside of strings, JSON does not tell them apart.
     """
@@ -56,7 +56,7 @@ def shell_text(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _shown(char: str) -> str:
-    """Return a character as it is where a screen shows it, whatever stands before it."""
+    """Return a character itself where a screen shows it after any other."""
     return char if safe_text(f"a{char * 3}") == f"a{char * 3}" else _code(char)
 
 

@@ -68,12 +68,10 @@ class ToolsScreen(LiveScreen[OfferedTool]):
             yield Static("", classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        """The keys go to the filter."""
         self.query_one(Table).styles.height = "1fr"
         self.query_one(AnswerInput).focus()
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Show the tools once they are there."""
         del view, dirty
         calls = self.tower.calls_made
         if self._tools is not None:
@@ -92,7 +90,6 @@ class ToolsScreen(LiveScreen[OfferedTool]):
             self._fill(None)
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Leave the tools that the filter finds."""
         event.stop()
         try:
             self._fill(parse(event.value))
@@ -100,17 +97,14 @@ class ToolsScreen(LiveScreen[OfferedTool]):
             self._say(str(error))
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Enter chooses the selected tool."""
         event.stop()
         self._choose(self.query_one(Table).selected)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """So does a click on it."""
         event.stop()
         self._choose(event.key)
 
     def action_step(self, step: int) -> None:
-        """Go to another row."""
         self.query_one(Table).action_move(step)
 
     def _choose(self, name: str | None) -> None:

@@ -59,7 +59,6 @@ def lasted(made: Made, now: float) -> str:
 
 
 def row_of(made: Made, now: float) -> Row:
-    """Return a call's line in the list."""
     mark = mark_of(made)
     return Row(
         made.id,
@@ -73,7 +72,6 @@ def row_of(made: Made, now: float) -> Row:
 
 
 def paragraphs(made: Made | None) -> Iterable[Paragraph]:
-    """Yield what came of a call until now."""
     if made is None:
         yield Paragraph("What comes of a call is shown here.", "muted")
         return
@@ -124,16 +122,13 @@ class CallButton(Static, can_focus=True):
             self.refresh(layout=True)
 
     def render(self) -> Content:
-        """Return the line."""
         style = "bold reverse $accent" if self.has_focus else "bold $accent"
         return plain(f" {self._key} call ", style) + plain("  ") + self._fitness
 
     def on_click(self) -> None:
-        """Press it."""
         self.post_message(self.Pressed())
 
     def action_press(self) -> None:
-        """Press it."""
         self.post_message(self.Pressed())
 
 
@@ -211,12 +206,10 @@ class WorkbenchScreen(Sheet):
         super().on_mount()
 
     def on_resize(self) -> None:
-        """The halves may stand otherwise."""
         super().on_resize()
         self._place()
 
     def on_descendant_focus(self) -> None:
-        """The half that has the keys has the room."""
         self._place()
 
     def _place(self) -> None:
@@ -274,7 +267,6 @@ class WorkbenchScreen(Sheet):
         self._changed()
 
     def on_done(self, event: Done) -> None:
-        """After the last field there is the call."""
         event.stop()
         self.query_one(CallButton).focus()
 
@@ -297,7 +289,6 @@ class WorkbenchScreen(Sheet):
         self._tell()
 
     def _was_checked(self, found: Checked) -> None:
-        """The check has an answer to what is written now."""
         self._checked = found
         if found.unusable and self._form is not None:
             self._form = None
@@ -313,7 +304,7 @@ class WorkbenchScreen(Sheet):
     # Calling
 
     def action_call(self) -> None:
-        """Call the tool; what does not fit is told first."""
+        """Call the tool; what does not fit is shown first."""
         if self._wrong:
             self._trouble = named(*next(iter(self._wrong.items())))
         elif self._checked is not None and self._checked.faults and not self._insists:
@@ -364,7 +355,6 @@ class WorkbenchScreen(Sheet):
         self._begin_writing()
 
     def action_copy_line(self) -> None:
-        """Copy the call as a line for the shell."""
         if self._wrong or isinstance(self._line, NoLine):
             why = self._line if isinstance(self._line, NoLine) else "the arguments are not complete"
             self.app.notify(f"There is no such line: {why}.", markup=False)
@@ -392,7 +382,6 @@ class WorkbenchScreen(Sheet):
     # The calls made here
 
     def on_table_moved(self) -> None:
-        """Show what came of the selected call."""
         chosen = self.query_one(Table).selected
         found = [one for one in self._calls.of(self._tool.name) if one.id == chosen]
         if found and found[0] is not self._call_shown:
@@ -400,7 +389,6 @@ class WorkbenchScreen(Sheet):
             self.show(self.tower.view, self.TOPICS)
 
     async def on_table_opened(self, event: Table.Opened) -> None:
-        """Write the arguments of an earlier call again."""
         event.stop()
         for made in self._calls.of(self._tool.name):
             if made.id == event.key:
@@ -410,7 +398,7 @@ class WorkbenchScreen(Sheet):
     # What is shown
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint what came, as it is now."""
+        """Paint the present outcome."""
         del dirty
         made = self._call_shown
         mark = mark_of(made)
