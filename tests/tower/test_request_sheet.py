@@ -152,7 +152,7 @@ async def test_a_denial_can_tell_the_agent_why() -> None:
     async with running(three()) as rig:
         await sheet(rig)
         await rig.press("m", "enter")
-        assert "Write what the agent is told" in rig.text
+        assert "Write a message to the agent first" in rig.text
         await rig.press(*"use", "space", *"yarn", "enter")
         told = ApprovalDecide(approval_id="soon", decision="deny", reason="use yarn")
         assert rig.feed.sent == [told]
