@@ -54,9 +54,9 @@ def load(
     """`loading.load`, with the tower's checks of themes and keys, and the matcher's of patterns."""
 
     def wrong_keys(table: Mapping[str, object]) -> dict[str, str]:
-        from tapui.tower.keys import overrides
+        from tapui.tower.keys.table import faults
 
-        return overrides.faults(table)
+        return faults(table)
 
     themes = theme_files.folders_of(path)
     checks = loading.Checks(partial(theme_files.unknown, themes), _pattern_fault, wrong_keys)

@@ -9,10 +9,8 @@ from tapui.cli import output
 from tapui.cli.approvals import request, whole
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection import alarms, asking
+from tapui.projection import asking
 from tapui.projection.fold import fold
-from tapui.projection.offered import tools_of
-from tapui.projection.orders import became, wanted
 from tapui.projection.requests.kind import session_name
 from tapui.projection.state import (
     State,
@@ -25,6 +23,7 @@ from tapui.projection.state import (
     model_words,
 )
 from tapui.projection.summary import summary_of
+from tapui.projection.words import alarm_session, alarm_words, became, order_words, tools_of
 from tapui.text import revealed
 from tapui.tower.wording import marks
 from tapui.wire import events as ev
@@ -80,8 +79,8 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Ap
         now = time.time()
         rows = [
             [
-                alarms.whose(folded, one) or "-",
-                alarms.about(one),
+                alarm_session(folded, one) or "-",
+                alarm_words(one),
                 times.age(times.since(one.since, now)),
             ]
             for one in folded.alarms.values()
@@ -268,13 +267,13 @@ class Watched:
             ):
                 yield f"{asking.outcome(one)}: {self._request(one)}"
             case ev.AlarmRaised(alarm=alarm):
-                where = alarms.whose(self._state, alarm)
-                yield f"alarm: {where}: {alarms.about(alarm)}" if where else alarms.about(alarm)
+                where = alarm_session(self._state, alarm)
+                yield f"alarm: {where}: {alarm_words(alarm)}" if where else alarm_words(alarm)
             case ev.OrderChanged(order_id=id_, state="queued" | "done" | "failed"):
                 order = self._state.orders.get(id_)
                 if order is not None:
                     where = session_name(self._state, order.session_id)
-                    yield f"session {where}: {wanted(order)}: {became(order)}"
+                    yield f"session {where}: {order_words(order)}: {became(order)}"
             case ev.CallFinished(call=call) if call.state == "failed":
                 where = session_name(self._state, call.session_id)
                 yield f"failed: {call.tool} in {where}: {call.error or call.error_code or ''}"

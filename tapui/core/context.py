@@ -8,9 +8,8 @@ from msgspec import Raw
 
 from tapui.core.deadlines import Deadlines
 from tapui.core.effects import ConnectionId, Effect, Send
-from tapui.projection.cuts import Bounds
+from tapui.projection.cuts import Bounds, cut
 from tapui.projection.fold import fold
-from tapui.projection.heads import cut
 from tapui.projection.state import State
 from tapui.wire import limits
 from tapui.wire.codec import compact, encode

@@ -13,12 +13,12 @@ from msgspec import Raw
 
 from tapui import times
 from tapui.index.store import SHARD_BYTES, create_shard, words_table
-from tapui.projection import orders
 from tapui.projection.asking import by_whom, command_line, subject
-from tapui.projection.hunks import MAX_HUNK_BYTES, Edit, Hunk
+from tapui.projection.changes import MAX_HUNK_BYTES, Edit, Hunk
 from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
+from tapui.projection.words import order_words
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.codec import encode
@@ -85,11 +85,11 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
             title = f"{event.source or '?'} → {event.mode} {event.state} by {event.by}"
             return Found("mode", title, _joined(title, event.error))
         case ev.OrderGiven(order=order) if order.kind != "tell":
-            title = f"{orders.wanted(order)} by {order.by}"
+            title = f"{order_words(order)} by {order.by}"
             return Found("event", title, title, is_cut=_is_cut(event))
         case ev.OrderChanged(state="failed"):
             known = state.orders.get(event.order_id)
-            title = f"failed: {orders.wanted(known)}" if known is not None else "order failed"
+            title = f"failed: {order_words(known)}" if known is not None else "order failed"
             return Found("error", title, _joined(title, event.error), is_cut=_is_cut(event))
         case ev.GateChecked(gate=gate) if gate.state == "deny":
             title = f"{gate.tool} denied by {gate.decided_by or 'a rule'}"

@@ -19,8 +19,8 @@ from tapui.index.rows import IndexRow, RowWriter, found_in
 from tapui.index.sources import Placed, Source, in_order, record_files, record_folders
 from tapui.index.store import IndexHeld, discard, index_path, is_damage, writing
 from tapui.index.usage import UsageRow
+from tapui.projection.changes import Edit, edits_of
 from tapui.projection.fold import fold
-from tapui.projection.hunks import Edit, edits_of
 from tapui.projection.state import State
 from tapui.records.reader import Record
 from tapui.text import safe_text

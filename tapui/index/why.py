@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tapui.index.rows import hunks_of, id_at, time_of, unpacked
 from tapui.index.search import Search
-from tapui.projection.hunks import Hunk, changed_lines
+from tapui.projection.changes import Hunk, changed_lines
 
 MAX_CHANGES = 2_000
 """Changes of one file that are looked at, the newest first."""

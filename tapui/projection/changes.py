@@ -1,10 +1,178 @@
-"""Changes as paragraphs: what is added green, what is removed red, by sign and by colour."""
+"""What a call changed in files: hunks of old and new lines, and paragraphs of them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
-from tapui.projection.hunks import Edit, Hunk
+import msgspec
+from msgspec import Struct
+
 from tapui.projection.paragraphs import Paragraph, title
+from tapui.wire import subjects
+
+MAX_HUNK_BYTES = 256 * 1024
+"""Hunks that are larger are kept by their number of lines only."""
+_PATHS = ("path", "file_path", "filePath", "fileName", "filename", "file")
+_OLD = ("old_str", "old_string", "oldString", "oldText", "old_text")
+_NEW = ("new_str", "new_string", "newString", "newText", "new_text")
+_WHOLE = ("file_text", "content", "contents", "text", "newFileContents")
+_PATCHES = ("patch", "input", "diff", "command")
+_PATCHING = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
+_MOVED = "*** Move to: "
+_UNIFIED = re.compile(r"^@@ -\d+(?:,\d+)? \+(?P<line>\d+)(?:,\d+)? @@")
+
+
+class Hunk(Struct, array_like=True, frozen=True):
+    """Old lines that gave way to new ones. `line` is where the new ones begin, from 1, if known."""
+
+    old: list[str]
+    new: list[str]
+    line: int | None = None
+
+
+class Edit(Struct, frozen=True):
+    """What happened to one file. `is_probable`: a command seems to have changed it.
+
+    `hunks` is empty where only the file is known; `is_whole`: the new lines are all of the file.
+    """
+
+    path: str
+    hunks: list[Hunk] = []
+    added: int | None = None
+    removed: int | None = None
+    is_probable: bool = False
+    is_whole: bool = False
+
+
+def edits_of(began: subjects.Call | None, ended: subjects.Call) -> list[Edit]:
+    """Return what a call that went well changed.
+
+    `began` is the call as it was started, with its arguments. What the host tells of the files
+    that changed goes before what the arguments say.
+    """
+    if ended.state != "done":
+        return []
+    told = ended.changes or []
+    asked = list(_asked(began.tool, began.args)) if began is not None else []
+    if not told:
+        return [_counted(one) for one in asked]
+    by_path = {one.path: one for one in asked}
+    edits = []
+    for change in told:
+        known = by_path.get(change.path) or (asked[0] if len(asked) == len(told) == 1 else None)
+        edits.append(
+            Edit(
+                change.path,
+                known.hunks if known else [],
+                change.added,
+                change.removed,
+                change.is_probable,
+                known.is_whole if known else False,
+            )
+        )
+    return edits
+
+
+def _counted(edit: Edit) -> Edit:
+    added = sum(_new_lines(hunk.old, hunk.new) for hunk in edit.hunks)
+    removed = sum(_new_lines(hunk.new, hunk.old) for hunk in edit.hunks)
+    return msgspec.structs.replace(edit, added=added, removed=removed)
+
+
+def _new_lines(before: list[str], after: list[str]) -> int:
+    return sum(end - start for start, end in changed_lines(before, after))
+
+
+def changed_lines(old: list[str], new: list[str]) -> list[tuple[int, int]]:
+    """Return the ranges of the new lines that are not taken over from the old ones."""
+    from difflib import SequenceMatcher
+
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    return [(c, d) for tag, _, _, c, d in matcher.get_opcodes() if tag in ("insert", "replace")]
+
+
+def _asked(tool: str, raw: Any) -> Iterator[Edit]:
+    try:
+        args = msgspec.json.decode(raw) if raw is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return
+    if isinstance(args, str):
+        yield from _patched(args)
+    if not isinstance(args, dict):
+        return
+    for name in _PATCHES:
+        text = args.get(name)
+        if isinstance(text, str) and "*** Begin Patch" in text:
+            yield from _patched(text)
+            return
+    path = _first(args, _PATHS)
+    if path is None:
+        return
+    old, new, whole = _first(args, _OLD), _first(args, _NEW), _first(args, _WHOLE)
+    edits = args.get("edits")
+    if isinstance(edits, list):
+        hunks = [hunk for one in edits if (hunk := _replacing(one)) is not None]
+        if hunks:
+            yield Edit(path, hunks)
+    elif old is not None or (new is not None and tool in ("edit", "str_replace_editor", "insert")):
+        after = args.get("insert_line")
+        line = after + 1 if isinstance(after, int) and not isinstance(after, bool) else None
+        yield Edit(path, [Hunk(_lines(old or ""), _lines(new or ""), line)])
+    elif whole is not None and tool in ("create", "write", "write_file", "create_file"):
+        yield Edit(path, [Hunk([], _lines(whole), 1)], is_whole=True)
+
+
+def _replacing(edit: Any) -> Hunk | None:
+    if not isinstance(edit, dict):
+        return None
+    old, new = _first(edit, _OLD), _first(edit, _NEW)
+    return None if old is None and new is None else Hunk(_lines(old or ""), _lines(new or ""))
+
+
+def _first(args: Mapping[str, Any], names: tuple[str, ...]) -> str | None:
+    return next((args[name] for name in names if isinstance(args.get(name), str)), None)
+
+
+def _lines(text: str) -> list[str]:
+    lines = text.split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _patched(text: str) -> Iterator[Edit]:
+    """Yield the edits of a patch in the form of `apply_patch`."""
+    path, is_whole = "", False
+    hunks: list[Hunk] = []
+    old: list[str] = []
+    new: list[str] = []
+    line: int | None = None
+
+    def close() -> None:
+        if old or new:
+            hunks.append(Hunk(old.copy(), new.copy(), line))
+        old.clear()
+        new.clear()
+
+    for text_line in (*_lines(text), "*** End Patch"):
+        begins = _PATCHING.match(text_line)
+        if begins or text_line.startswith("*** End Patch"):
+            close()
+            if path:
+                yield Edit(path, hunks.copy(), is_whole=is_whole)
+            hunks.clear()
+            path = begins[2].strip() if begins else ""
+            is_whole, line = bool(begins and begins[1] == "Add"), None
+        elif text_line.startswith(_MOVED):
+            path = text_line.removeprefix(_MOVED).strip()
+        elif text_line.startswith("@@"):
+            close()
+            at = _UNIFIED.match(text_line)
+            line = int(at["line"]) if at else None
+        elif path and text_line[:1] in ("+", "-", " ", ""):
+            if text_line[:1] != "+":
+                old.append(text_line[1:])
+            if text_line[:1] != "-":
+                new.append(text_line[1:])
+
 
 MAX_LINES = 20_000
 """Lines of a diff that are shown."""
@@ -60,12 +228,12 @@ def edited(edits: Iterable[Edit]) -> list[Paragraph]:
     parts: list[Paragraph] = []
     for edit in edits:
         if edit.hunks:
-            lines = [line for hunk in edit.hunks for line in _lines(hunk)]
+            lines = [line for hunk in edit.hunks for line in _hunk_lines(hunk)]
             parts += [Paragraph(""), title(f"changed in {edit.path}"), *changes("\n".join(lines))]
     return parts
 
 
-def _lines(hunk: Hunk) -> Iterable[str]:
+def _hunk_lines(hunk: Hunk) -> Iterable[str]:
     yield "@@" if hunk.line is None else f"@@ line {hunk.line}"
     if len(hunk.old) + len(hunk.new) > _MOST_COMPARED:
         yield from (f"-{line}" for line in hunk.old)

@@ -6,8 +6,7 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from tapui.projection.asking import request
-from tapui.projection.cuts import restored
-from tapui.projection.heads import (
+from tapui.projection.cuts import (
     approval_head,
     call_head,
     emitter_head,
@@ -15,9 +14,9 @@ from tapui.projection.heads import (
     line_head,
     order_head,
     provider_head,
+    restored,
     session_head,
 )
-from tapui.projection.orders import changed
 from tapui.projection.requests.permissions import by_rule
 from tapui.projection.state import (
     State,
@@ -28,9 +27,10 @@ from tapui.projection.state import (
     is_under_way,
     is_unsettled,
 )
-from tapui.projection.turns.asked import approval_changed, gate_checked
 from tapui.projection.turns.calls import call_finished, call_started
-from tapui.projection.turns.changed import (
+from tapui.projection.turns.decisions import (
+    approval_changed,
+    gate_checked,
     mode_changed,
     model_changed,
     not_delivered,
@@ -39,6 +39,7 @@ from tapui.projection.turns.changed import (
 from tapui.projection.turns.happened import happened
 from tapui.projection.turns.restored import interrupted, restore
 from tapui.projection.turns.session import LiveTurns
+from tapui.projection.words import changed
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 

@@ -5,8 +5,7 @@ from typing import Literal
 
 from tapui.projection.state import State
 from tapui.projection.turns.programs import program
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
 
 LOOPING = 3
 """So many failures of one program in a turn are a loop."""

@@ -1,22 +1,101 @@
-"""The timeline of a journal: how many events it has, when, and states to go on from.
+"""The timeline of recorded sessions: how many events it has, when, and states to go on from.
 
-One pass over the journal makes it, beside the screen. What the pass has reached can be replayed.
-"""
+Its end is there at once, before all of it was read."""
 
+import dataclasses
+import errno
+import heapq
+import sqlite3
+import zlib
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
-from tapui.index.folder_state import frozen, thawed
-from tapui.index.sources import Placed
+import msgspec
+
+from tapui.index import store
+from tapui.index.folder_state import Checkpoint, checkpoint_before, frozen, thawed
+from tapui.index.sources import Placed, ReadingOrder, Source, in_order, record_files
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.records.reader import Record
-from tapui.replay.recorded import FileId, Recorded, file_id
+from tapui.records import reader
+from tapui.records.reader import Damage, Record
 from tapui.wire.events import Entry
 from tapui.wire.turns import Turn
+
+FileId = tuple[int, int]
+"""Device and inode: a file keeps them when it is rotated."""
+
+
+class Recorded:
+    """The records of one session's folders, up to the sizes that its files had when it was opened.
+
+    Raises `OSError` when a folder cannot be read.
+    """
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self.folders = list(dict.fromkeys(folder.resolve() for folder in folders))
+        self._found = {file_id(one): one for folder in self.folders for one in record_files(folder)}
+
+    @property
+    def size(self) -> int:
+        return sum(one.size for one in self._found.values())
+
+    def read(self, offsets: Mapping[FileId, int]) -> Iterator[Placed]:
+        """Yield what follows the offsets (of a file that they lack: all), in order.
+
+        Raises `OSError`, also where the files are gone, or others have their names.
+        """
+        return self._merged([self._sources(folder) for folder in self.folders], offsets)
+
+    def _merged(
+        self, folders: list[list[Source]], offsets: Mapping[FileId, int]
+    ) -> Iterator[Placed]:
+        places = [{one: offsets.get(file_id(one), 0) for one in files} for files in folders]
+        if len(places) == 1:
+            return in_order(places[0])
+        # One order over all: a session that wrote elsewhere for a while goes on there.
+        order = ReadingOrder()
+        streams = [_keyed(number, one, order) for number, one in enumerate(places)]
+        return (placed for _, placed in heapq.merge(*streams, key=lambda item: item[0]))
+
+    def _sources(self, folder: Path) -> list[Source]:
+        """Return a folder's files where they are by now, no longer than they were."""
+        now = {file_id(one): one for one in record_files(folder)}
+        found = []
+        for id_, one in self._found.items():
+            if _folder(one) != folder:
+                continue
+            there = now.get(id_)
+            if there is None or not there.is_of(one.head):
+                raise FileNotFoundError(errno.ENOENT, "the records were deleted", str(one.path))
+            found.append(dataclasses.replace(there, size=min(there.size, one.size)))
+        # Rotation moves a file to the front of those of its collection, never past an older one.
+        return found
+
+
+def file_id(source: Source) -> FileId:
+    return source.device, source.inode
+
+
+def _folder(source: Source) -> Path:
+    return source.path.parent
+
+
+def _keyed(
+    number: int, offsets: Mapping[Source, int], order: ReadingOrder
+) -> Iterator[tuple[tuple[str, str, int, int], Placed]]:
+    """Yield a folder's lines with what to sort them by; a damaged one goes with the one before."""
+    key = ("", "", 0, number)
+    for placed in in_order(offsets):
+        if placed.record is not None:
+            key = (*order.key(placed.record), number)
+        yield key, placed
+
 
 MARK_BYTES = 256 * 1024
 """Bytes of records between two marks at least."""
@@ -218,3 +297,62 @@ def _begun_turn(state: State, entry: Entry) -> tuple[str, int] | None:
     if latest is None or latest is before:
         return None
     return session_id, latest.number
+
+
+NEWEST = 500
+"""Records of each collection that are read from the end."""
+_FIRST = 20
+
+
+def opening(journal: Recorded, state_dir: Path) -> tuple[State, Entry | None]:
+    """Return about the state at the end, and the last event.
+
+    It begins from the index's last checkpoint, else from the first records, and folds the newest
+    records of each collection. What happened between is missing until the journal was read.
+    Raises `OSError`.
+    """
+    checkpoint = _checkpoint(journal, state_dir)
+    state = State() if checkpoint is None else checkpoint.state
+    newest = [
+        record
+        for folder in journal.folders
+        for collection in reader.ALL_COLLECTIONS
+        for record in reader.tail(folder, collection, NEWEST, damage=Damage())
+    ]
+    found = _unique([*(_first(journal) if checkpoint is None else ()), *newest])
+    if checkpoint is not None:
+        known = Last(checkpoint.run, checkpoint.seq, checkpoint.ts)
+        found = [one for one in found if known.is_before(one)]
+    entries = [entry for record in found if (entry := record.entry()) is not None]
+    for entry in entries:
+        fold(state, entry.event, entry.ts)
+    return state, entries[-1] if entries else None
+
+
+def _checkpoint(journal: Recorded, state_dir: Path) -> Checkpoint | None:
+    """Return the index's last checkpoint, where there is one that can be read."""
+    if len(journal.folders) != 1:
+        return None
+    try:
+        connection = store.reading(state_dir)
+    except (store.IndexUnusable, sqlite3.Error, OSError):
+        return None
+    try:
+        return checkpoint_before(connection, str(journal.folders[0]), None)
+    except (sqlite3.Error, zlib.error, msgspec.DecodeError):
+        return None
+    finally:
+        connection.close()
+
+
+def _first(journal: Recorded) -> list[Record]:
+    """Return the first records about the sessions: they say what the sessions are."""
+    return [
+        record
+        for folder in journal.folders
+        for record in islice(reader.scan(folder, "sessions"), _FIRST)
+    ]
+
+
+def _unique(records: list[Record]) -> list[Record]:
+    return reader.in_order(list({(one.run, one.seq): one for one in records}.values()))

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from tapui.records import register
 from tapui.replay.feed import ReplayFeed
-from tapui.replay.recorded import Recorded
-from tapui.replay.timeline import Timeline
+from tapui.replay.timeline import Recorded, Timeline
 from tapui.wire.tower import TowerSnapshot
 
 

@@ -28,8 +28,7 @@ from tapui.projection.fold import fold
 from tapui.projection.now import Loop, loop_of
 from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import State
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.steering import SessionStop, SessionTell

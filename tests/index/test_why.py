@@ -7,7 +7,7 @@ import pytest
 from tapui.index.search import Search
 from tapui.index.update import bring_up_to_date
 from tapui.index.why import Change, blamed, changes_of
-from tapui.projection.hunks import edits_of
+from tapui.projection.changes import edits_of
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.turns import FileChange

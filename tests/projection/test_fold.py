@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.projection.cuts import cut
 from tapui.projection.fold import fold
-from tapui.projection.heads import cut
 from tapui.projection.state import State, is_connected, is_open, is_waiting
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects

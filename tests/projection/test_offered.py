@@ -2,8 +2,8 @@
 
 import pytest
 
-from tapui.projection.offered import tools_of, tools_that_wait
 from tapui.projection.state import State
+from tapui.projection.words import tools_of, tools_that_wait
 from tapui.wire.subjects import Provider, Session
 
 AT = "2026-11-21T20:10:00.123456Z"

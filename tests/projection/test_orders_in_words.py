@@ -2,7 +2,7 @@
 
 import pytest
 
-from tapui.projection.orders import became, wanted
+from tapui.projection.words import became, order_words
 from tapui.wire.steering import Order
 
 
@@ -20,7 +20,7 @@ def order(**fields: object) -> Order:
     ],
 )
 def test_what_is_wanted(given: Order, words: str) -> None:
-    assert wanted(given) == words
+    assert order_words(given) == words
 
 
 @pytest.mark.parametrize(

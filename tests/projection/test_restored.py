@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
 from tapui.projection.turns.restored import TAPUI_ENDED, bounded, interrupted, unknown_of
-from tapui.projection.turns.step import LiveStep
+from tapui.projection.turns.turn import LiveStep
 from tapui.wire import events as ev
 from tapui.wire import limits
 from tapui.wire.codec import encode

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec import Raw
 
-from tapui.projection.heads import cut
+from tapui.projection.cuts import cut
 from tapui.projection.summary import head_strings, one_line, summary, summary_of, within
 from tapui.wire import limits, subjects
 from tapui.wire.codec import raw

@@ -10,9 +10,7 @@ from tapui.index.update import bring_up_to_date
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import register
-from tapui.replay.opening import opening
-from tapui.replay.recorded import Recorded
-from tapui.replay.timeline import Timeline
+from tapui.replay.timeline import Recorded, Timeline, opening
 from tests.index import played
 from tests.records.turns import Writer, opened, stamp, started
 from tests.rig.replayed import records, replay
@@ -204,7 +202,7 @@ def test_the_end_is_known_at_once_from_the_index(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 1)
-    monkeypatch.setattr("tapui.replay.opening.NEWEST", 4)
+    monkeypatch.setattr("tapui.replay.timeline.NEWEST", 4)
     with Writer(state) as writer:
         play(writer)
         assert bring_up_to_date(state, 30) == "current"
@@ -219,7 +217,7 @@ def test_the_end_is_known_at_once_from_the_index(
 def test_without_an_index_the_end_is_about_known(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.replay.opening.NEWEST", 4)
+    monkeypatch.setattr("tapui.replay.timeline.NEWEST", 4)
     with Writer(state) as writer:
         play(writer)
         writer.turn(started("s1", "later"))

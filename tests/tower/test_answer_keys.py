@@ -4,7 +4,7 @@ import pytest
 from textual.events import Paste
 
 from tapui.tower.requests.approval_sheet import ApprovalScreen
-from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire.tower import CallCancel
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, world

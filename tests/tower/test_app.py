@@ -11,7 +11,7 @@ from textual.worker import WorkerFailed
 
 from tapui.projection.state import State
 from tapui.tower.app.app import TowerApp
-from tapui.tower.app.exit_sheets import LeavingScreen
+from tapui.tower.app.exit import LeavingScreen
 from tapui.tower.app.feed import Link
 from tapui.tower.app.help import HelpScreen
 from tapui.tower.app.palette import commands
@@ -21,8 +21,8 @@ from tapui.tower.requests.approval_sheet import ApprovalScreen
 from tapui.tower.sessions.sessions_pane import SessionsPane
 from tapui.tower.table.pane import Pane
 from tapui.tower.table.table import Table
-from tapui.tower.textual.live_screen import ConfirmScreen
 from tapui.tower.textual.reader import Reader
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove, TowersChanged

@@ -3,7 +3,7 @@
 import pytest
 from msgspec import Raw, json
 
-from tapui.projection.heads import approval_head, call_head
+from tapui.projection.cuts import approval_head, call_head
 from tapui.projection.state import State
 from tapui.tower.app.view import Happening, View
 from tapui.tower.calls.bodies import SHOWN_CHARS, Bodies

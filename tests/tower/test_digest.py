@@ -5,8 +5,7 @@ import pytest
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
 from tapui.tower.app.app import TowerApp
-from tapui.tower.app.digest import AWAY, digest, used_now
-from tapui.tower.app.digest_sheet import DigestScreen
+from tapui.tower.app.digest import AWAY, DigestScreen, digest, used_now
 from tapui.wire import events as ev
 from tapui.wire.turns import FileChange, SessionTurns, Turn, Usage
 from tests.tower.running import Running, running

@@ -9,8 +9,8 @@ from tapui.tower.emitters.emitters_pane import EXAMPLE
 from tapui.tower.requests.approval_sheet import ApprovalScreen
 from tapui.tower.streams.streams_pane import StreamsPane
 from tapui.tower.textual.dialogs import ActionsScreen
-from tapui.tower.textual.live_screen import ConfirmScreen
 from tapui.tower.textual.reader import Reader
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire.emitters import (
     Emitter,

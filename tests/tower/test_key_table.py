@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tapui.tower.keys.names import key_name, key_names, textual_key, written_keys
-from tapui.tower.keys.overrides import faults, keymap
-from tapui.tower.keys.table import BY_ID, TABLE, meet, replay_keys
+from tapui.tower.keys.table import BY_ID, TABLE, faults, keymap, meet, replay_keys
 from tests.rig.gateway import Home
 from tests.tower.running import running
 from tests.tower.scripted import world

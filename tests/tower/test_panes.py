@@ -10,8 +10,8 @@ from textual.widgets import Static
 from tapui.projection.state import State
 from tapui.tower.table.table import Table
 from tapui.tower.textual.dialogs import ChooseScreen
-from tapui.tower.textual.live_screen import ConfirmScreen
 from tapui.tower.textual.reader import Reader
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import (

@@ -14,8 +14,8 @@ from tapui import docs, tower
 from tapui.projection.state import State
 from tapui.tower.app import registry
 from tapui.tower.app.app import TowerApp
-from tapui.tower.app.digest_sheet import DigestScreen
-from tapui.tower.app.exit_sheets import LeavingScreen, QuitScreen
+from tapui.tower.app.digest import DigestScreen
+from tapui.tower.app.exit import LeavingScreen, QuitScreen
 from tapui.tower.app.help import HelpScreen, PageScreen
 from tapui.tower.app.services import FoundRecord, SessionOnDisk
 from tapui.tower.calls.call_sheet import CallScreen
@@ -25,14 +25,12 @@ from tapui.tower.finding.find_sheet import FindScreen, RecordScreen
 from tapui.tower.providers.inspector import InspectedScreen, InspectorScreen
 from tapui.tower.providers.provider_sheet import ProviderScreen
 from tapui.tower.requests.approval_sheet import ApprovalScreen
-from tapui.tower.sessions.session_sheet import SessionScreen
+from tapui.tower.sessions.session_sheet import SessionScreen, UsageScreen
 from tapui.tower.sessions.start_sheet import StartScreen
 from tapui.tower.sessions.stored_sheet import StoredScreen
-from tapui.tower.sessions.usage_sheet import UsageScreen
 from tapui.tower.streams.line_sheet import LineScreen
 from tapui.tower.textual.dialogs import ActionsScreen, AskLineScreen, ChooseScreen, MomentScreen
-from tapui.tower.textual.live_screen import ConfirmScreen, LiveScreen
-from tapui.tower.textual.sheet import Sheet
+from tapui.tower.textual.sheet import ConfirmScreen, LiveScreen, Sheet
 from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
 from tapui.tower.workbench.tools import ToolsScreen
 from tapui.tower.workbench.workbench_screen import WorkbenchScreen

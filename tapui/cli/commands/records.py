@@ -12,10 +12,10 @@ from tapui.cli.context import home, session_id_of
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import INDEX_SECONDS, folders_of
 from tapui.files.locked_folder import FolderHeldError
-from tapui.projection import alarms, orders
 from tapui.projection.asking import by_whom, command_line
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import summary_of
+from tapui.projection.words import alarm_words, order_words
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.records.retention import KeptSession, kept_sessions, remove
@@ -134,13 +134,13 @@ def _summary(record: Record) -> str:
             by = f" by {who}" if who else ""
             return f"{approval.kind} {approval.id} {approval.state}{by}"
         case ev.AlarmRaised(alarm=alarm):
-            return f"{alarm.id} {alarms.about(alarm)}"
+            return f"{alarm.id} {alarm_words(alarm)}"
         case ev.AlarmCleared(alarm=alarm):
             return f"{alarm.id} {alarm.kind} is over"
         case ev.ModeChanged() as mode:
             return f"{mode.source or '?'} to {mode.mode} {mode.state} by {mode.by}"
         case ev.OrderGiven(order=order):
-            return f"{orders.wanted(order)} by {order.by}"
+            return f"{order_words(order)} by {order.by}"
         case ev.OrderChanged() as change:
             why = f": {change.error}" if change.error else ""
             return f"{change.order_id} {change.state}{why}"

@@ -12,7 +12,7 @@ from tapui.cli.context import gateway, session_of
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
-from tapui.projection.orders import became, changed, wanted
+from tapui.projection.words import became, changed, order_words
 from tapui.wire.events import Entry, OrderChanged, OrderGiven
 from tapui.wire.limits import MAX_TELL
 from tapui.wire.message import Message
@@ -76,7 +76,7 @@ def _carry_out(args: argparse.Namespace, order: SessionTell | SessionStop) -> in
     if args.json:
         output.say_json(_all(settled))
     else:
-        output.say(f"{became(settled)}  ({wanted(settled)})")
+        output.say(f"{became(settled)}  ({order_words(settled)})")
     return FAILED if settled.state == "failed" else 0
 
 

@@ -16,7 +16,7 @@ from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import folders_of, open_index
 from tapui.index.why import Blame, Change, blamed, changes_of
 from tapui.projection import asking
-from tapui.projection.hunks import Hunk, changed_lines
+from tapui.projection.changes import Hunk, changed_lines
 from tapui.projection.requests.kind import detail_of
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import summary_of

@@ -2,8 +2,7 @@
 
 from tapui.projection.turns.programs import is_answer
 from tapui.projection.turns.session import UNKNOWN, LiveTurns
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.wire import limits
 from tapui.wire.errors import CallError
 from tapui.wire.subjects import Call

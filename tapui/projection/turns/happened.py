@@ -8,7 +8,7 @@ import msgspec
 from tapui.projection.summary import head_strings, one_line
 from tapui.projection.turns.programs import is_answer
 from tapui.projection.turns.session import UNKNOWN, LiveTurns
-from tapui.projection.turns.step import UNNAMED
+from tapui.projection.turns.turn import UNNAMED
 from tapui.projection.turns.usage import add_to, added, amount, count, model_of, totals_of, usage_of
 from tapui.wire import limits
 from tapui.wire.events import SessionHappened

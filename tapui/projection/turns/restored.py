@@ -1,4 +1,4 @@
-"""Turns of before this run: bounded, also those that others wrote, and put before those of this run.
+"""Turns of before this run: bounded, also those that others wrote, before those of this run.
 
 An agent can write to the files that they are read from. So nothing but turns comes back.
 """
@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LOST, LiveTurns
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.projection.turns.usage import added, tokens
 from tapui.projection.turns.usage import bounded as bounded_usage
 from tapui.wire import limits
@@ -108,7 +107,7 @@ def _is_rest(turn: LiveTurn) -> bool:
 
 
 def _begun(session: LiveTurns, told: LiveTurn) -> LiveTurn | None:
-    """Return the turn that ended for the records when a tapui did, and otherwise as its source has it."""
+    """Return the turn that ended for the records with a tapui, and otherwise by its source."""
     same = [one for one in session.turns if not _is_rest(one) and _is_same(told, one)]
     exact = [one for one in same if one.started_at == told.started_at]
     begun = next(reversed(exact or same), None)

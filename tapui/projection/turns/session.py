@@ -2,8 +2,7 @@
 
 from tapui.projection.summary import one_line
 from tapui.projection.turns import usage
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.projection.turns.usage import Used
 from tapui.wire import limits
 from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource, Usage

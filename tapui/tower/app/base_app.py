@@ -18,8 +18,7 @@ from tapui.tower.app.services import EarlierRequests, Finder, LastFind, SessionS
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import Bodies
 from tapui.tower.keys.names import key_name, key_names
-from tapui.tower.keys.overrides import keymap
-from tapui.tower.keys.table import AREAS, BY_ID, Area
+from tapui.tower.keys.table import AREAS, BY_ID, Area, keymap
 from tapui.tower.sessions.sent_orders import OrdersGiven
 from tapui.tower.table.pane import Pane, PaneKind
 from tapui.tower.textual.inside import PlainApp

@@ -5,18 +5,82 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.widgets import Static
+
+from tapui import times
+from tapui.tower.app.view import View
+from tapui.tower.textual.sheet import DIALOG_CSS, ConfirmScreen, LiveScreen
 from tapui.tower.textual.terminal import RESET_TITLE
-from tapui.tower.wording.words import losses_of
+from tapui.tower.textual.widgets import plain
+from tapui.tower.wording.words import losses_of, quantity
 
 if TYPE_CHECKING:
     from tapui.tower.app.base_app import BaseApp
 
+
+class LeavingScreen(LiveScreen[bool]):
+    """Counts down while providers disconnect. `q` waits no longer: the result is then True."""
+
+    CSS_PATH = DIALOG_CSS
+    TOPICS = frozenset({"providers", "calls", "clock"})
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("q", "force", "Quit now")]
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._since: float | None = None
+
+    def compose(self) -> ComposeResult:
+        """What is waited for, and the key."""
+        with Vertical(classes="dialog"):
+            yield Static(plain("Closing the gateway", "bold"), markup=False)
+            yield Static("", classes="left", markup=False)
+            yield Static(plain("q quit now", "$text-muted"), classes="keys", markup=False)
+
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        del dirty
+        now = self.tower.ticks()
+        self._since = self._since if self._since is not None else now
+        left = times.countdown(max(self._seconds - (now - self._since), 0.0))
+        who = quantity(len(view.providers), "provider")
+        self.query_one(".left", Static).update(plain(f"waiting for {who}, {left} left"))
+
+    def action_force(self) -> None:
+        """Wait no longer."""
+        self.dismiss(True)
+
+    def action_close(self) -> None:
+        """It cannot be undone: Escape does nothing."""
+
+
+class QuitScreen(ConfirmScreen):
+    """Asks as `ConfirmScreen` does; the third answer, `g`, calls `go_on`."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("g", "go_on", "Go on without the screen")]
+
+    def __init__(self, losses: Sequence[str], go_on: Callable[[], None]) -> None:
+        lines = [*losses, "Or all of it goes on without this screen; tapui shows it again."]
+        super().__init__("Quit and end the gateway?", lines, "quit")
+        self._go_on = go_on
+
+    def _keys(self) -> str:
+        return "y quit    g go on without the screen    n back"
+
+    def action_go_on(self) -> None:
+        if self.hears():
+            self.dismiss(False)
+            self._go_on()
+
+
 ENDING = (signal.SIGTERM, signal.SIGHUP)
-"""Signals to this process that end the shell too: their sender waits for the end of this process."""
+"""Signals to this process that end the shell too: their sender waits for this process to end."""
 
 
 def run_shell() -> None:
@@ -98,7 +162,6 @@ class Leaving:
 
     def ask(self) -> None:
         """Quit: at once where nothing ends with it, else after a question."""
-        from tapui.tower.app.exit_sheets import LeavingScreen
 
         app = self._app
         if isinstance(app.screen, LeavingScreen):
@@ -108,22 +171,19 @@ class Leaving:
         if not losses:
             self._begin("quit")
             return
-        from tapui.tower.textual.live_screen import ConfirmScreen
+        from tapui.tower.textual.sheet import ConfirmScreen
 
         def answered(is_sure: bool | None) -> None:
             if is_sure:
                 self._begin("quit")
 
         if self._can_go_on and any(one.headless for one in app.view.open_sessions):
-            from tapui.tower.app.exit_sheets import QuitScreen
-
             app.push_screen(QuitScreen(losses, lambda: app.leave("go-on")), answered)
         else:
             app.push_screen(ConfirmScreen("Quit and end the gateway?", losses, "quit"), answered)
 
     def _begin(self, outcome: Outcome) -> None:
         """Stop the feed, counting down while providers are still there."""
-        from tapui.tower.app.exit_sheets import LeavingScreen
 
         app = self._app
 

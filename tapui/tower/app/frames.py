@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from tapui.tower.app.view import ALL_TOPICS
 from tapui.tower.table.pane import Pane
-from tapui.tower.textual.live_screen import LiveScreen
+from tapui.tower.textual.sheet import LiveScreen
 
 if TYPE_CHECKING:
     from tapui.tower.app.base_app import BaseApp

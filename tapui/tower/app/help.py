@@ -14,8 +14,8 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.table import AREAS, TABLE, Area
 from tapui.tower.table.pane import PaneKind
 from tapui.tower.textual.dialogs import Choice, ChooseScreen
-from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
 from tapui.tower.textual.reader import Reader
+from tapui.tower.textual.sheet import SHEET_CSS, LiveScreen
 from tapui.tower.textual.widgets import plain
 
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from textual.notifications import SeverityLevel
 
 from tapui.projection import asking
-from tapui.projection.orders import became, changed, consequences, wanted
 from tapui.projection.requests.kind import session_name
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import State
+from tapui.projection.words import became, changed, consequences, order_words
 from tapui.text import safe_name
 from tapui.tower.app.digest import AWAY, UsedBefore, digest, used_now
-from tapui.tower.textual.live_screen import LiveScreen
+from tapui.tower.textual.sheet import LiveScreen
 from tapui.tower.textual.terminal import notice_sequence, title_sequence
 from tapui.tower.wording.words import name_of
 from tapui.wire import events as ev
@@ -26,7 +26,7 @@ from tapui.wire.tower import GatewayStopping, Notice
 
 if TYPE_CHECKING:
     from tapui.tower.app.base_app import BaseApp
-    from tapui.tower.app.digest_sheet import DigestScreen
+    from tapui.tower.app.digest import DigestScreen
 
 QUIET_SECONDS = 10.0
 """Between two calls at least; what comes meanwhile is one call with a count."""
@@ -182,7 +182,7 @@ class Announcing:
             is_lost = order.kind == "tell" and order.state == "failed"
             draft = f" {app.key_of('tell')} has it as a draft." if is_lost else ""
             app.notify(
-                f"{wanted(order)}: {became(order)}.{draft}",
+                f"{order_words(order)}: {became(order)}.{draft}",
                 title=name,
                 severity="error" if order.state == "failed" else "information",
                 timeout=20 if order.state == "failed" or consequences(order) else None,
@@ -270,7 +270,7 @@ class Returning:
         found = digest(app.view.state, app.view.decided_at, *away)
         if found.is_empty:
             return False
-        from tapui.tower.app.digest_sheet import DigestScreen
+        from tapui.tower.app.digest import DigestScreen
 
         self._shown = DigestScreen(found)
         app.push_screen(self._shown)

@@ -14,7 +14,7 @@ import msgspec
 from msgspec import Raw
 from msgspec.structs import replace
 
-from tapui.projection.hunks import Edit, edits_of
+from tapui.projection.changes import Edit, edits_of
 from tapui.projection.paragraphs import readable
 from tapui.projection.requests.kind import detail_of
 from tapui.tower.app.view import DetailKey, Happening, View, Whole

@@ -13,8 +13,7 @@ from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import Bodies
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.textual.live_screen import ConfirmScreen
-from tapui.tower.textual.sheet import Keys, Sheet, alone, fact
+from tapui.tower.textual.sheet import ConfirmScreen, Keys, Sheet, alone, fact
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import can_cancel, duration_of, taken
 from tapui.wire import subjects

@@ -21,8 +21,7 @@ from tapui.tower.emitters import emitter_words as words
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Piece, Row
 from tapui.tower.table.table import Table
-from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.sheet import upper_edge
+from tapui.tower.textual.sheet import SHEET_CSS, LiveScreen, upper_edge
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.tower.wording.marks import LEVEL, Mark
 from tapui.tower.wording.words import quantity

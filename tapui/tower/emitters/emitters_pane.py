@@ -14,7 +14,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
-from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import rate
 from tapui.wire.emitters import (

@@ -20,9 +20,8 @@ from tapui.tower.finding.finder_thread import MOST, FinderThread, Finding
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row, emphasis
 from tapui.tower.table.table import Table
-from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
 from tapui.tower.textual.reader import Reader
-from tapui.tower.textual.sheet import Keys, Sheet, fact, upper_edge
+from tapui.tower.textual.sheet import SHEET_CSS, Keys, LiveScreen, Sheet, fact, upper_edge
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.tower.wording.marks import Mark
 from tapui.wire.limits import MAX_PATTERN

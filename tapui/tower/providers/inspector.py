@@ -22,8 +22,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row, heading
 from tapui.tower.table.filter import Filter, FilterBar, FilterError, Undecided, parse
 from tapui.tower.table.table import Table
-from tapui.tower.textual.live_screen import SHEET_CSS, LiveScreen
-from tapui.tower.textual.sheet import Keys, Sheet, fact, upper_edge
+from tapui.tower.textual.sheet import SHEET_CSS, Keys, LiveScreen, Sheet, fact, upper_edge
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording.marks import Mark
 from tapui.wire import limits

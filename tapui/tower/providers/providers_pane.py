@@ -117,7 +117,7 @@ its session three times without your input; further messages are held.
         provider = self._provider()
         if provider is None:
             return
-        from tapui.tower.textual.live_screen import ConfirmScreen
+        from tapui.tower.textual.sheet import ConfirmScreen
 
         calls = [
             one for one in self.tower.view.state.calls.values() if one.provider_id == provider.id

@@ -32,8 +32,7 @@ from tapui.tower.requests.rule_proposal import RuleProposal, proposal
 from tapui.tower.requests.urgency import requests, standing
 from tapui.tower.table.table import Table
 from tapui.tower.textual.dialogs import AnswerError, AnswerInput
-from tapui.tower.textual.live_screen import SHEET_CSS
-from tapui.tower.textual.sheet import Sheet
+from tapui.tower.textual.sheet import SHEET_CSS, Sheet
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
 from tapui.wire import subjects

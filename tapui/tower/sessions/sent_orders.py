@@ -6,7 +6,7 @@ from itertools import count
 from typing import Literal
 
 from tapui.projection.feed import FeedItem, Link
-from tapui.projection.orders import consequences
+from tapui.projection.words import consequences
 from tapui.wire.message import Error, Message, Mode
 from tapui.wire.steering import (
     ModelsList,

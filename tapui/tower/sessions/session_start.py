@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tapui.projection.state import is_local
 from tapui.tower.app.services import SessionOnDisk, StoreFault
 from tapui.tower.sessions.sent_orders import SessionsStarted, StartDraft
-from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire.steering import SessionStarted
 from tapui.wire.subjects import Session

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tapui import times
-from tapui.projection import alarms, asking
+from tapui.projection import asking
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
-from tapui.projection.orders import is_stopping
 from tapui.projection.requests.kind import agent_of
 from tapui.projection.state import State, is_local, is_open
 from tapui.projection.summary import within
+from tapui.projection.words import alarms_of, is_stopping
 from tapui.text import revealed
 from tapui.tower.app.view import View
 from tapui.tower.requests.urgency import requests
@@ -75,7 +75,7 @@ def of_session(
         told = "its program answers nothing: it is stopped, or hangs"
         return Footing(Need.FAILED, SILENT, told, None, failed)
     is_stopped = is_stopping(state, session.id)
-    raised = {one.kind: one for one in alarms.of_session(state, session.id)}
+    raised = {one.kind: one for one in alarms_of(state, session.id)}
     if asked is not None and not is_stopped:
         mark = WAITS_LONG if "waiting" in raised else WAITING
         return Footing(Need.WAITING, mark, about(asked, session.cwd), asked.created_at, failed)

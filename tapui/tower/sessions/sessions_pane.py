@@ -10,8 +10,8 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tapui import invocation, times
-from tapui.projection.orders import can_stop
 from tapui.projection.state import is_local, listed
+from tapui.projection.words import can_stop
 from tapui.tower.app.app_protocol import RowAction
 from tapui.tower.app.services import StoreFault
 from tapui.tower.app.view import View
@@ -249,7 +249,7 @@ port for tapui; the command beside them changes that.
     def _usage(self) -> None:
         session = self._session()
         if session is not None:
-            from tapui.tower.sessions.usage_sheet import UsageScreen
+            from tapui.tower.sessions.session_sheet import UsageScreen
 
             self.app.push_screen(UsageScreen(session.id, self._shown_ids))
 

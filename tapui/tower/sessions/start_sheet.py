@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from tapui.text import safe_text
 from tapui.tower.sessions.sent_orders import StartDraft
-from tapui.tower.textual.live_screen import DIALOG_CSS, LiveScreen
+from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.tower.workbench.arguments_view import ChoiceLine
 from tapui.tower.workbench.shell_line import json_text

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 from textual.app import App
 
-from tapui.projection.orders import can_stop
+from tapui.projection.words import can_stop
 from tapui.tower.app.app_protocol import RowAction, Tower
 from tapui.tower.sessions import session_status
 from tapui.tower.textual.dialogs import AskLineScreen, Choice, ChooseScreen
-from tapui.tower.textual.live_screen import ConfirmScreen
+from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire.steering import EFFORTS, Ability, ModelsList
 from tapui.wire.subjects import Session
 

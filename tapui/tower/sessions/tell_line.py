@@ -8,7 +8,7 @@ from textual.containers import Horizontal
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tapui.projection.orders import WAYS
+from tapui.projection.words import WAYS
 from tapui.tower.app.app_protocol import Tower
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.widgets import SafeInput, plain

@@ -16,7 +16,7 @@ from tapui.text import safe_text
 from tapui.tower.app.app_protocol import RowAction
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
-from tapui.tower.textual.live_screen import DIALOG_CSS, LiveScreen
+from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.wire import subjects
 from tapui.wire.limits import MAX_ID

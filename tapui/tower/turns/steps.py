@@ -9,14 +9,13 @@ from typing import NamedTuple
 import msgspec
 
 from tapui import times
-from tapui.projection import alarms
 from tapui.projection.asking import by_whom
 from tapui.projection.requests.kinds import KINDS
 from tapui.projection.state import is_unsettled
 from tapui.projection.summary import one_line, within
 from tapui.projection.turns.programs import has_failed
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
+from tapui.projection.words import alarms_of, how_often
 from tapui.tower.app.view import Happening, View
 from tapui.tower.table.filter import Filter, parse
 from tapui.tower.wording import marks
@@ -156,9 +155,9 @@ def alarm_of_turn(view: View, turn: LiveTurn) -> Mark | None:
     turns = view.state.turns.get(turn.session_id)
     if turns is None or turns.running is not turn:
         return None
-    raised = {one.kind: one for one in alarms.of_session(view.state, turn.session_id)}
+    raised = {one.kind: one for one in alarms_of(view.state, turn.session_id)}
     if "failing" in raised:
-        return Mark("↻", alarms.how_often(raised["failing"]), "error")
+        return Mark("↻", how_often(raised["failing"]), "error")
     return marks.NO_EVENT if "quiet" in raised else None
 
 

@@ -9,12 +9,11 @@ from textual.binding import BindingType
 
 from tapui import times
 from tapui.projection.paragraphs import Paragraph, title, value
-from tapui.projection.turns.step import LiveStep
-from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.tower.app.view import View
 from tapui.tower.calls.call_sheet import ask_cancel, call_parts
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.sessions.usage_sheet import charged_words, tokens_words
+from tapui.tower.sessions.session_sheet import charged_words, tokens_words
 from tapui.tower.textual.sheet import Keys, Sheet, alone, fact
 from tapui.tower.turns import steps
 from tapui.tower.turns.steps import StepPlace

@@ -108,7 +108,7 @@ def of_call(call: subjects.Call) -> Mark:
 
 
 def of_emitter(emitter: Emitter) -> Mark:
-    """Return an emitter's mark; one that failed and goes on, or has failed at its end, shows that."""
+    """Return an emitter's mark; one that failed shows that, also while it goes on."""
     mark = EMITTER[emitter.state]
     if emitter.state == "exited" and emitter.last_status == "failure":
         return Mark("✗", "exited", "error")

@@ -14,7 +14,7 @@ from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.filter import Filter, FilterError, Undecided, parse
 from tapui.tower.table.table import Table
 from tapui.tower.textual.dialogs import AnswerInput, Choice, ChooseScreen
-from tapui.tower.textual.live_screen import DIALOG_CSS, LiveScreen
+from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
 from tapui.tower.workbench.workbench_screen import WorkbenchScreen

@@ -20,9 +20,8 @@ from tapui.tower.calls.bodies import json_body
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
-from tapui.tower.textual.live_screen import SHEET_CSS, ConfirmScreen
 from tapui.tower.textual.reader import Reader
-from tapui.tower.textual.sheet import Sheet
+from tapui.tower.textual.sheet import SHEET_CSS, ConfirmScreen, Sheet
 from tapui.tower.textual.widgets import plain, show_in
 from tapui.tower.wording import marks
 from tapui.tower.workbench.arguments_view import Changed, Done, FormView, JsonView

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from tapui.hosts.copilot.session.outcome import changes, exit_code, shell_behind, shell_ended
 from tapui.projection.summary import one_line, summary
 from tapui.projection.turns.calls import call_finished, call_started
-from tapui.projection.turns.changed import mode_changed, model_changed
+from tapui.projection.turns.decisions import mode_changed, model_changed
 from tapui.projection.turns.happened import happened
 from tapui.projection.turns.restored import bounded, interrupted
 from tapui.projection.turns.session import LiveTurns

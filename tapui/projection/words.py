@@ -1,12 +1,13 @@
-"""Orders in words: what the person wants of a session, and what became of it."""
+"""Orders, alarms and offered tools in words; nothing here is made safe yet."""
 
 from msgspec.structs import replace
 
+from tapui.projection.requests.kind import session_name
 from tapui.projection.state import State, is_open
 from tapui.projection.summary import one_line
 from tapui.wire.events import OrderChanged
 from tapui.wire.steering import Order, OrderKind, OrderState, Way
-from tapui.wire.subjects import Session
+from tapui.wire.subjects import Alarm, Session
 
 WAYS: dict[Way, str] = {
     "after": "after this turn",
@@ -55,7 +56,7 @@ def can_stop(session: Session) -> bool:
     return is_open(session) and session.state == "busy" and "stop" in session.can
 
 
-def wanted(order: Order) -> str:
+def order_words(order: Order) -> str:
     if order.kind == "tell":
         way = f" ({WAYS[order.way]})" if order.way is not None else ""
         return f"tell{way}: {one_line(order.text)}"
@@ -86,3 +87,48 @@ def consequences(order: Order) -> list[str]:
     if order.dropped:
         told.append(f"dropped with the turn: {', '.join(order.dropped)}")
     return told
+
+
+def alarm_words(alarm: Alarm) -> str:
+    """Return what is wrong: `pnpm test fails: exit 1, 4×`."""
+    match alarm.kind:
+        case "waiting":
+            return "waits for you, and has for long"
+        case "quiet":
+            return "a turn without an event"
+        case "failing":
+            return f"{alarm.program} fails: {how_often(alarm)}"
+
+
+def how_often(alarm: Alarm) -> str:
+    """Return how often a program failed, and how at last: `exit 1, 4×`."""
+    code = "" if alarm.exit_code is None else f"exit {alarm.exit_code}, "
+    return f"{code}{alarm.times}×"
+
+
+def alarm_session(state: State, alarm: Alarm) -> str:
+    """Return the name of the session that it is about; "" where it is about none."""
+    return session_name(state, alarm.session_id)
+
+
+def alarms_of(state: State, session_id: str) -> list[Alarm]:
+    """Return the alarms about a session, oldest first."""
+    return [one for one in state.alarms.values() if one.session_id == session_id]
+
+
+def tools_that_wait(state: State, session: Session) -> str | None:
+    """As `tools_of`, but None where the session's agent has its tools."""
+    return tools_of(state, session) if session.tools_taken is False else None
+
+
+def tools_of(state: State, session: Session) -> str | None:
+    """Return how many tools providers offer to a session, and whether its agent has them yet.
+
+    None where there is nothing to say.
+    """
+    known = [state.providers[id_] for id_ in session.providers if id_ in state.providers]
+    count = len({tool for provider in known for tool in provider.tools})
+    if session.state == "ended" or (not count and session.tools_taken is not False):
+        return None
+    words = "1 tool" if count == 1 else f"{count} tools"
+    return f"{words} (not yet taken)" if session.tools_taken is False else words
