@@ -30,7 +30,6 @@ def title(text: str) -> Paragraph:
 
 
 def value(text: str, tone: str = "", *, is_laid_out: bool = False) -> Paragraph:
-    """Return a value, set off from all headings."""
     return Paragraph(text, tone, "│ ", is_laid_out)
 
 

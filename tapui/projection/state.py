@@ -91,7 +91,6 @@ class State:
 
 
 def is_in_flight(call: Call) -> bool:
-    """Return whether the call still occupies its provider."""
     return call.state in ("queued", "running", "cancelling")
 
 
@@ -119,7 +118,6 @@ def is_open(session: Session) -> bool:
 
 
 def activity(session: Session) -> str:
-    """Return what a session does, in a word."""
     return "no answer" if session.silent and is_open(session) else session.state
 
 

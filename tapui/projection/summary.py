@@ -92,7 +92,6 @@ def _of_patch(text: str) -> str:
 
 
 def head_strings(head: str) -> dict[str, str]:
-    """Return the texts at the beginning of a large JSON object by name, the last one cut."""
     found: dict[str, str] = {}
     for name, text in _HEAD_STRING.findall(head):
         found.setdefault(_unescaped(name), _unescaped(text))

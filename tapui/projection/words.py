@@ -64,7 +64,6 @@ def order_words(order: Order) -> str:
 
 
 def became(order: Order) -> str:
-    """Return what became of it until now, with what goes on and what was lost."""
     return "; ".join([_state(order), *consequences(order)])
 
 
@@ -112,7 +111,6 @@ def alarm_session(state: State, alarm: Alarm) -> str:
 
 
 def alarms_of(state: State, session_id: str) -> list[Alarm]:
-    """Return the alarms about a session, oldest first."""
     return [one for one in state.alarms.values() if one.session_id == session_id]
 
 

@@ -207,7 +207,6 @@ class ReplayFeed:
         return self._now
 
     def step(self, events: int) -> None:
-        """Go on by so many events, or back."""
         self._orders.put_nowait(partial(self._step, events))
 
     def step_turn(self, direction: int) -> None:
@@ -219,7 +218,6 @@ class ReplayFeed:
         self._orders.put_nowait(partial(self._go_to_time, seconds))
 
     def play(self) -> None:
-        """Begin to play, or stop."""
         self._orders.put_nowait(self._toggle)
 
     def change_speed(self, direction: int) -> None:
@@ -359,7 +357,6 @@ class ReplayFeed:
         return Entry(entry.run, point.number, entry.ts, entry.event)
 
     async def _look_ahead(self) -> None:
-        """Read the next events, if there are few left."""
         timeline, point = self._timeline, self._point
         assert timeline is not None
         if self._reader is None:

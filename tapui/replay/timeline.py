@@ -64,7 +64,6 @@ class Recorded:
         return (placed for _, placed in heapq.merge(*streams, key=lambda item: item[0]))
 
     def _sources(self, folder: Path) -> list[Source]:
-        """Return a folder's files where they are by now, no longer than they were."""
         now = {file_id(one): one for one in record_files(folder)}
         found = []
         for id_, one in self._found.items():
@@ -112,7 +111,6 @@ class Last(NamedTuple):
     ts: str
 
     def is_before(self, record: Record | Entry) -> bool:
-        """Return whether a record was written after this event."""
         return record.seq > self.seq if record.run == self.run else record.ts > self.ts
 
 
@@ -240,7 +238,6 @@ class Timeline:
             yield entry
 
     def has_reached(self, ts: str) -> bool:
-        """Return whether what happened until a time was seen."""
         return self.is_complete or ts <= self._newest
 
     def number_at(self, ts: str) -> int:

@@ -136,7 +136,6 @@ def is_agents(detail: Mapping[str, Any]) -> bool:
 
 
 def files_named(count: int) -> str:
-    """Return so many files that a command names, in words."""
     return "the file it names" if count == 1 else f"the {count} files named"
 
 

@@ -116,7 +116,6 @@ class RequestKind:
         return f"{name} └ {agent}" if agent else name
 
     def reason(self, detail: Mapping[str, Any]) -> object:
-        """Return why the asker wants it, in its own words."""
         return detail.get("intention")
 
     def step(self, detail: Mapping[str, Any]) -> StepKind | None:

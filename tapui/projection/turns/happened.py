@@ -247,7 +247,6 @@ def _shell_ended(session: LiveTurns, data: Data, at: str) -> None:
 
 
 def _permitted(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
-    """A call was allowed without a request that was shown here."""
     step = session.open.get(_text(data, "toolCallId"))
     if step is not None and step.decided_by is None:
         step.decided_by = _name(data, "by")

@@ -42,7 +42,6 @@ class LiveTurns:
     # Reading
 
     def heads(self) -> list[TurnHead]:
-        """Return the heads of all turns, oldest first."""
         return [turn.head() for turn in self.turns]
 
     def current(self) -> Turn | None:
@@ -83,12 +82,10 @@ class LiveTurns:
 
     @property
     def latest(self) -> LiveTurn | None:
-        """The newest turn."""
         return self.turns[-1] if self.turns else None
 
     @property
     def running(self) -> LiveTurn | None:
-        """The agent's turn that is under way."""
         turn = self.latest
         return None if turn is None or turn.is_outside or turn.ended_at is not None else turn
 
@@ -217,7 +214,6 @@ class LiveTurns:
             self._lose(step)
 
     def _lose(self, step: LiveStep) -> None:
-        """Await nothing more for a step."""
         call_id = step.call.id if step.call is not None else step.call_id
         for table, key in (
             (self.open, call_id),

@@ -72,7 +72,6 @@ class LiveStep(Struct, eq=False, gc=False):
 
     @property
     def size(self) -> int:
-        """How many steps it is, with a subagent's own."""
         return 1 + len(self.steps) if self.steps else 1
 
     def condense(self) -> None:
@@ -193,7 +192,6 @@ class LiveTurn(Struct, eq=False, gc=False):
         return "running", None
 
     def head(self) -> TurnHead:
-        """Return the turn without its steps."""
         state, ended_at = self.told_state()
         return TurnHead(
             number=self.number,

@@ -12,14 +12,14 @@ from textual.events import Event, Key, MouseDown, Paste
 
 from tapui.projection.state import StreamKey, is_local
 from tapui.tower.app.base_app import BaseApp
-from tapui.tower.app.exit import Leaving
+from tapui.tower.app.exit import AppExit
 from tapui.tower.app.feed import Feed, Link
 from tapui.tower.app.frames import Frames
-from tapui.tower.app.notifier import Announcing, Returning
+from tapui.tower.app.notifier import Notifier, ReturnDigest
 from tapui.tower.app.services import FoundRecord
 from tapui.tower.keys.bindings import KeyQueue, bindings, without_alt
 from tapui.tower.requests.urgency import requests
-from tapui.tower.sessions.session_start import Starting
+from tapui.tower.sessions.session_start import SessionStarts
 from tapui.tower.sessions.tell_line import ways_of
 from tapui.tower.table.table import Table
 from tapui.tower.textual.terminal import title_sequence
@@ -104,11 +104,11 @@ class TowerApp(BaseApp):
         self.is_demo = is_demo
         self.was_touched = False
         self.typed = KeyQueue(self, self._typed)
-        self._returning = Returning(self)
+        self._return_digest = ReturnDigest(self)
         self._frames = Frames(self, self.ticks, cpu)
-        self._starting = Starting(self)
-        self._announcing = Announcing(self, rings=bell, on_notice=on_notice)
-        self._leaving = Leaving(
+        self._starts = SessionStarts(self)
+        self._notifier = Notifier(self, rings=bell, on_notice=on_notice)
+        self._app_exit = AppExit(
             self,
             on_start_here=on_start_here,
             on_demo=None if is_demo else on_demo,
@@ -131,7 +131,6 @@ class TowerApp(BaseApp):
         self.call_after_refresh(self._shown)
 
     def _shown(self) -> None:
-        """The first frame is on screen."""
         for problem in self.themes.complete():
             self.notify(problem, severity="warning", timeout=12)
         self._frames.clock_ticked()
@@ -151,13 +150,13 @@ class TowerApp(BaseApp):
 
     async def _typed(self, event: Key | Paste) -> None:
         """It is this key's turn: it acts, unless it is for the digest."""
-        if not (self.CALLS_PERSON and self._returning.takes_key()):
+        if not (self.CALLS_PERSON and self._return_digest.takes_key()):
             await super().on_event(event)
 
     def _looked(self) -> None:
         """The person is here: what failed until now was seen."""
         self.was_touched = True
-        self._returning.looked(self.view.looked_at, self.clock())
+        self._return_digest.looked(self.view.looked_at, self.clock())
         if self.view.unseen_failures:
             self.view.touch("link")
             self.wake()
@@ -175,24 +174,23 @@ class TowerApp(BaseApp):
             self._frames.fold(partial(self.view.apply, item))
             self.calls_made.take(item)
             self.orders.take(item)
-            self._starting.started.take(item)
+            self._starts.started.take(item)
             self.give_way()
             if isinstance(item, Message):
-                self._announcing.told(item, is_stopping=self._leaving.has_begun)
+                self._notifier.told(item, is_stopping=self._app_exit.has_begun)
             elif isinstance(item, Link):
-                self._announcing.link_changed()
+                self._notifier.link_changed()
             self.wake()
         if self.view.link.state != "ended":
             self.view.apply(Link("ended"))
             self.calls_made.take(self.view.link)
             self.orders.take(self.view.link)
-            self._starting.started.take(self.view.link)
+            self._starts.started.take(self.view.link)
             self.wake()
 
     # Frames
 
     def wake(self) -> None:
-        """Something changed that the next frame shows."""
         self._frames.wake()
 
     def paint(self) -> None:
@@ -203,7 +201,7 @@ class TowerApp(BaseApp):
         """Tell the person what has happened since the frame before."""
         self.announce(news)
         if dirty:
-            self._announcing.title()
+            self._notifier.title()
             self.main.show(
                 self.view, start_key=self.key_of("start-here") if self.can_start_here else ""
             )
@@ -214,16 +212,16 @@ class TowerApp(BaseApp):
     def announce(self, news: Sequence[ev.Event]) -> None:
         """Show notices about what happened, and call the person if that is due."""
         for event in news:
-            self._announcing.happened(event)
-            self._starting.happened(event)
+            self._notifier.happened(event)
+            self._starts.happened(event)
         if self.CALLS_PERSON:
-            self._announcing.call_person()
+            self._notifier.call_person()
 
     # What goes
 
     def move(self, provider_id: str, session_id: str) -> None:
         """Move a provider to another session, as the person wants it: no notice then."""
-        self._announcing.moves(provider_id, session_id)
+        self._notifier.moves(provider_id, session_id)
         self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
 
     def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
@@ -247,7 +245,6 @@ class TowerApp(BaseApp):
         cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
 
     async def show_stream(self, key: StreamKey) -> None:
-        """Show a stream, alone, in Streams."""
         await self.show_pane("streams")
         cast("StreamsPane", self.main.current_pane).go_to(key)
 
@@ -256,7 +253,7 @@ class TowerApp(BaseApp):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What cannot be done now is not offered."""
         if action == "undo_move":
-            return self._announcing.undo is not None
+            return self._notifier.undo is not None
         if action == "start_here":
             return self.can_start_here
         if action == "answer":
@@ -318,19 +315,18 @@ class TowerApp(BaseApp):
             self.notify(f"{name} cannot be told anything: {reason}", severity="warning")
 
     def action_start_session(self) -> None:
-        """Start a session without a screen."""
         if self.is_demo:
             self._not_in_demo("start sessions")
         else:
-            self._starting.ask()
+            self._starts.ask()
 
     def end_session(self, session: Session) -> None:
         """Ask whether a session that was started here is to end; end it on *yes*."""
-        self._starting.ask_end(session)
+        self._starts.ask_end(session)
 
     def hand_over(self, session: Session) -> None:
         """Ask whether such a session is to go on in a terminal; close it first on *yes*."""
-        self._starting.ask_hand_over(session)
+        self._starts.ask_hand_over(session)
 
     async def action_next_failure(self) -> None:
         """Go to what failed last; pressed again, to what failed before that."""
@@ -371,7 +367,7 @@ class TowerApp(BaseApp):
         self.notify(f"The demonstration does not {what}; tapui itself does.")
 
     def action_undo_move(self) -> None:
-        undo, self._announcing.undo = self._announcing.undo, None
+        undo, self._notifier.undo = self._notifier.undo, None
         if undo is not None:
             self.move(undo.provider.id, undo.source)
 
@@ -386,24 +382,24 @@ class TowerApp(BaseApp):
     @property
     def can_start_here(self) -> bool:
         """Whether a gateway can be started in place of one that is gone."""
-        return self._leaving.can_start_here
+        return self._app_exit.can_start_here
 
     @property
     def can_show_demo(self) -> bool:
-        return self._leaving.can_show_demo
+        return self._app_exit.can_show_demo
 
     def action_start_here(self) -> None:
-        self._leaving.start_here()
+        self._app_exit.start_here()
 
     def action_demo(self) -> None:
-        self._leaving.demo()
+        self._app_exit.demo()
 
     def action_to_shell(self) -> None:
-        self._leaving.to_shell()
+        self._app_exit.to_shell()
 
     def action_leave(self) -> None:
         """Quit: at once where nothing ends with it, else after a question."""
-        self._leaving.ask()
+        self._app_exit.ask()
 
     def action_how_to_leave(self) -> None:
         """Control-C is for copying; say how to quit."""
@@ -411,6 +407,6 @@ class TowerApp(BaseApp):
 
     def _came_back(self, _app: object) -> None:
         """The terminal is the tower's again: paint all of it."""
-        self._announcing.title_anew()
+        self._notifier.title_anew()
         self.refresh(layout=True)
         self.wake()

@@ -113,7 +113,6 @@ class BaseApp(PlainApp):
 
     @property
     def main(self) -> MainScreen:
-        """The screen with the panes, also below others."""
         assert self._main is not None, "the app is not running"
         return self._main
 
@@ -185,7 +184,6 @@ class BaseApp(PlainApp):
 
     @property
     def key_areas(self) -> tuple[Area, ...]:
-        """Where keys work, for the help."""
         return tuple(one for one in AREAS if one != "replay")
 
     def key_of(self, action_id: str) -> str:

@@ -172,12 +172,10 @@ class EmitterLog:
         return list(reversed(self._runs.get(emitter_id, ())))
 
     def last(self, emitter_id: str) -> subjects.Span | None:
-        """Return the newest of them."""
         found = self._runs.get(emitter_id)
         return found[-1] if found else None
 
     def gone(self, emitter_id: str) -> None:
-        """An emitter is there no longer."""
         self._paces.pop(emitter_id, None)
         self._runs.pop(emitter_id, None)
 

@@ -56,7 +56,6 @@ class Digest:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing happened that is worth telling."""
         return not (self.ended or self.failed_steps or self.waited or self.answers)
 
 

@@ -38,7 +38,6 @@ class LeavingScreen(LiveScreen[bool]):
         self._since: float | None = None
 
     def compose(self) -> ComposeResult:
-        """What is waited for, and the key."""
         with Vertical(classes="dialog"):
             yield Static(plain("Closing the gateway", "bold"), markup=False)
             yield Static("", classes="left", markup=False)
@@ -53,7 +52,6 @@ class LeavingScreen(LiveScreen[bool]):
         self.query_one(".left", Static).update(plain(f"waiting for {who}, {left} left"))
 
     def action_force(self) -> None:
-        """Wait no longer."""
         self.dismiss(True)
 
     def action_close(self) -> None:
@@ -117,7 +115,7 @@ Outcome = Literal["quit", "go-on", "start-here", "demo"]
 demonstration."""
 
 
-class Leaving:
+class AppExit:
     """Ends the app in order. `on_start_here` and `on_demo` get what shall begin then."""
 
     def __init__(

@@ -120,7 +120,6 @@ class MainScreen(LeanScreen[object]):
         self._arrange()
 
     def on_mount(self) -> None:
-        """Make the other panes right after the first frame."""
         self.call_after_refresh(self._make_missing)
 
     @property
@@ -129,12 +128,10 @@ class MainScreen(LeanScreen[object]):
 
     @property
     def current(self) -> Pane:
-        """That pane, or the band with what waits while it has the keys."""
         return self.band if self.band.has_pseudo_class("focus-within") else self.current_pane
 
     @property
     def current_pane(self) -> Pane:
-        """The pane that the person last went to, made."""
         return self.panes[self.current_kind.id]
 
     @property
@@ -181,7 +178,6 @@ class MainScreen(LeanScreen[object]):
         await self._make_missing()
 
     def keep_focus(self) -> None:
-        """Give the current pane the keys when nothing has them."""
         if self.focused is None and self.current_pane.is_mounted:
             self.current_pane.focus_inside()
 
@@ -201,7 +197,6 @@ class MainScreen(LeanScreen[object]):
             self.band.focus_inside()
 
     async def action_zoom(self) -> None:
-        """Give the current pane all the room, or end that."""
         self.area.is_zoomed = not self.area.is_zoomed
         self._arrange()
         await self._make_missing()
@@ -213,7 +208,6 @@ class MainScreen(LeanScreen[object]):
         return super().check_action(action, parameters)
 
     async def action_close_topmost(self) -> None:
-        """Close what is open in the pane, then end zooming, then leave the band."""
         if self.current is self.band:
             self.current_pane.focus_inside()
         elif not self.current_pane.close_topmost() and self.area.is_zoomed:
@@ -262,7 +256,6 @@ class MainScreen(LeanScreen[object]):
             self._tabs.show(cast("Tower", self.app).view, kind)
 
     def _arrange(self) -> None:
-        """Show the panes of this layout and no others."""
         layout = self.area.screen_layout
         self.band.set_lines(layout.waiting)
         self._tabs.display = layout.has_tabs

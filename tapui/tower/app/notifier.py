@@ -101,7 +101,7 @@ _SAID_IN_SHEETS = frozenset({"detail.read"})
 _LEVELS: dict[str, SeverityLevel] = {"warning": "warning", "error": "error"}
 
 
-class Announcing:
+class Notifier:
     """Shows notices in the app, and calls the person when a request has come.
 
     `rings` says whether the terminal's bell does; `on_notice` is called with each notice that
@@ -243,7 +243,7 @@ _STILL_NEW = 60.0
 """Seconds. After a click, a key shows the digest only this long."""
 
 
-class Returning:
+class ReturnDigest:
     """Takes the keys that show and close the digest."""
 
     def __init__(self, app: "BaseApp") -> None:

@@ -62,7 +62,6 @@ class TimeBar(Widget):
 
 
 def _words(position: Position, brevity: int) -> list[str]:
-    """Return what is said beside the track, all of it or the most important."""
     clock = times.moment(position.ts) if position.ts else "--:--:--"
     day = times.date_and_time(position.ts) if position.ts else clock
     state = "playing" if position.is_playing else "paused"
@@ -82,7 +81,6 @@ def _words(position: Position, brevity: int) -> list[str]:
 
 
 def _track(position: Position, width: int) -> Content:
-    """Return where it is between the first event and the last."""
     if position.number is None or not position.total:
         done = width
     else:
@@ -105,7 +103,6 @@ class ReplayApp(TowerApp):
 
     @property
     def key_areas(self) -> tuple[Area, ...]:
-        """Where keys work, for the help."""
         return tuple(AREAS)
 
     @property
@@ -133,14 +130,12 @@ class ReplayApp(TowerApp):
         return partial(self._replayed.go_to, seconds)
 
     def action_replay_event(self, events: int) -> None:
-        """Go on by an event, or back."""
         self._replayed.step(events)
 
     def action_replay_turn(self, direction: int) -> None:
         self._replayed.step_turn(direction)
 
     def action_replay_play(self) -> None:
-        """Play, or stop."""
         self._replayed.play()
 
     def action_replay_speed(self, direction: int) -> None:

@@ -291,7 +291,6 @@ class View:
 
     @property
     def waiting(self) -> list[subjects.Approval]:
-        """What waits for the person, oldest first."""
         return [one for one in self.state.approvals.values() if is_waiting(one)]
 
     @property
@@ -443,7 +442,6 @@ class View:
         self.ring((event.session_id, event.stream)).append(event.line)
 
     def _note(self, event: ev.Event, ts: str) -> None:
-        """Keep what only a tower keeps."""
         if isinstance(event, ev.CallStarted):
             if length(event.call.args) > limits.DETAIL_BYTES:
                 self._payloads.keep(event.call.id, args=event.call.args)

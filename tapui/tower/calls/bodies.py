@@ -126,7 +126,6 @@ class Bodies:
         return None if owner.metadata is None else body_of(owner.metadata)
 
     def detail(self, approval: subjects.Approval) -> Mapping[str, Any]:
-        """Return everything that a request says, for who decides it."""
         return detail_of(approval)
 
 

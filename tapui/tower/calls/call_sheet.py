@@ -82,7 +82,6 @@ class CallScreen(Sheet):
         return super().check_action(action, parameters)
 
     def action_stop(self) -> None:
-        """Cancel the call, once the person confirmed."""
         if self._last is not None:
             ask_cancel(self.tower, self.app, self._last)
 

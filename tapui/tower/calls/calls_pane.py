@@ -156,7 +156,6 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
             call_in(self.tower, call.session_id, tool=call.tool, arguments=arguments)
 
     def action_stop(self) -> None:
-        """Cancel the selected call, once the person confirmed."""
         call = self._call()
         if call is not None and can_cancel(call):
             ask_cancel(self.tower, self.app, call)
@@ -167,7 +166,6 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         return "Calls by tool" if self._is_by_tool else super().title()
 
     def action_by_tool(self) -> None:
-        """Show the tools instead of the calls, or the calls again."""
         self._is_by_tool = not self._is_by_tool
         self.table.set_columns(_TOOL_COLUMNS if self._is_by_tool else self.COLUMNS)
         self.sort_by(None)

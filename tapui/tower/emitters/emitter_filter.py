@@ -81,7 +81,6 @@ class FilterTrials:
 
     @property
     def is_done(self) -> bool:
-        """Whether what is known is about the rules as they are written."""
         return not self._is_stale and (self._asked is None or self._asked.about == "one rule")
 
     def want(self, rules: Sequence[FilterRule]) -> None:
@@ -220,7 +219,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         self._drops_changes = False
 
     def compose(self) -> ComposeResult:
-        """The rules, the field for a pattern, what becomes of the lines, what happens."""
         with Vertical(classes="sheet"):
             with Vertical(classes="rules"):
                 yield Table(_RULES)
@@ -231,7 +229,6 @@ class EmitterFilterScreen(LiveScreen[None]):
             yield Static("", classes="prompt", markup=False)
 
     def on_mount(self) -> None:
-        """Ask for the stream's lines, and what the rules make of them."""
         self._pattern.display = False
         super().on_mount()
         self._table.focus()
@@ -335,7 +332,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         return known is not None and known.outcome != after.outcome
 
     def _line_rows(self, view: View, after: dict[int, TriedSeq]) -> list[Row]:
-        """Return the lines, the newest first."""
         key: StreamKey = words.stream_key(self._emitter)
         ring = view.rings.get(key)
         texts = {line.seq: line for line in ring.lines} if ring is not None else {}
@@ -544,7 +540,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         return super().check_action(action, parameters)
 
     def copied(self) -> str:
-        """Return the rules, a line each."""
         return "\n".join(f"{rule.outcome} {rule.match}" for rule in self.rules)
 
     def on_resize(self, event: events.Resize) -> None:  # type: ignore[override]

@@ -50,7 +50,6 @@ class EmitterScreen(Sheet):
 
 
 def _state(view: View, emitter: Emitter) -> list[Paragraph]:
-    """Return the reason for its state, and how the last run failed."""
     parts: list[Paragraph] = []
     if emitter.why:
         parts += fact("why", emitter.why)
@@ -118,7 +117,6 @@ def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
 
 
 def _allowed(view: View, emitter: Emitter) -> str | None:
-    """Return who allowed it and when, as far as this run of the gateway knows."""
     for approval in view.decided:
         if approval.kind != "emitter" or approval.state != "approved":
             continue
@@ -143,7 +141,6 @@ def _filter(emitter: Emitter) -> list[Paragraph]:
 
 
 def _runs(view: View, emitter: Emitter) -> list[Paragraph]:
-    """Return the runs that have ended, the newest first."""
     runs = view.emitter_log.runs(emitter.id)
     if not runs:
         return []

@@ -128,7 +128,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         return [RowAction(letter, does, act) for what, letter, does, act in found if what in can]
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Show what waits for an answer, else all there is about the emitter."""
         event.stop()
         emitter = self.tower.view.state.emitters.get(event.key)
         if emitter is not None and emitter.approval_id in self.tower.view.state.approvals:
@@ -146,7 +145,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             self.app.push_screen(ApprovalScreen(emitter.approval_id))
 
     def action_run_now(self) -> None:
-        """Begin the next run now, or start the emitter."""
         emitter = self._emitter()
         if emitter is None or "run_now" not in self._can(emitter):
             return
@@ -156,7 +154,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             self.send(EmitterStart(emitter_id=emitter.id))
 
     def action_pause(self) -> None:
-        """Pause the emitter, or go on with it."""
         emitter = self._emitter()
         if emitter is None or "pause" not in self._can(emitter):
             return
@@ -166,7 +163,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             self.send(EmitterPause(emitter_id=emitter.id))
 
     def action_stop(self) -> None:
-        """Stop the emitter, once the person confirmed."""
         emitter = self._emitter()
         if emitter is None or "stop" not in self._can(emitter):
             return
@@ -185,7 +181,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         self.app.push_screen(ConfirmScreen(f"Stop {emitter.name}?", lines, "stop"), confirmed)
 
     def action_edit_filter(self) -> None:
-        """Show its filter, to be changed."""
         emitter = self._emitter()
         if emitter is None or "edit_filter" not in self._can(emitter):
             return

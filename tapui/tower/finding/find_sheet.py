@@ -189,7 +189,6 @@ class FindScreen(LiveScreen[None]):
         )
 
     def compose(self) -> ComposeResult:
-        """The text, the rows, and what is said while there are none."""
         with Vertical(classes="sheet"):
             with Horizontal(classes="asked"):
                 yield Static("/", markup=False)
@@ -237,7 +236,6 @@ class FindScreen(LiveScreen[None]):
     # What comes
 
     def on_find_screen_told(self, event: Told) -> None:
-        """Show it, unless something else was typed since."""
         if event.finding.text != self._last.text.strip():
             return
         if not event.finding.found and not event.finding.is_done:
@@ -251,7 +249,6 @@ class FindScreen(LiveScreen[None]):
             self._table.select(self._last.key)
 
     def on_find_screen_record_read(self, event: RecordRead) -> None:
-        """A record is there, for its sheet."""
         if self._opened is not None:
             self._opened.set_record(event.key, event.record)
 
@@ -279,11 +276,9 @@ class FindScreen(LiveScreen[None]):
             self._table.action_open()
 
     def on_found_table_text_wanted(self) -> None:
-        """Up from the first row."""
         self.query_one(FindInput).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Where the text has the keys already, its key is none."""
         if action == "find":
             return self._table.has_focus
         return super().check_action(action, parameters)
@@ -350,7 +345,6 @@ def _when(ts: str, now: float) -> str:
 
 
 def _note(finding: Finding) -> tuple[str, str]:
-    """Return what stands in the frame's edge, and its tone."""
     if finding.problem:
         return "", "muted"
     if finding.indexed < 1:

@@ -110,7 +110,6 @@ class InspectedScreen(Sheet):
 
 
 def _ruling(line: Inspected) -> list[Paragraph]:
-    """Return why the gateway refused, where the message has the reason."""
     if line.kind != "error" or line.is_cut:
         return []
     try:
@@ -164,7 +163,6 @@ class InspectorScreen(LiveScreen[None]):
         """How many messages had come when the display was stopped."""
 
     def compose(self) -> ComposeResult:
-        """The messages, the filter, and what is said while there are none."""
         with Vertical(classes="sheet"):
             yield Table(_COLUMNS, two_lines_below=_TWO_LINES_BELOW)
             yield FilterBar()
@@ -186,7 +184,6 @@ class InspectorScreen(LiveScreen[None]):
         return self.query_one(Table)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint what came, and ask for more."""
         del dirty
         log, table = self.heard, self._table
         if log.is_lost and view.link.state == "up":

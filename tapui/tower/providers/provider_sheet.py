@@ -66,7 +66,6 @@ def _sections(provider: subjects.Provider) -> str:
 
 
 def _injects(view: View, provider: subjects.Provider) -> str | None:
-    """Return what waits of its injects, and where the loop brake is on."""
     said = [f"{provider.held} waiting"] if provider.held else []
     said += [f"held in {view.session_name(session_id)}" for session_id in provider.paused]
     return ", ".join(said) or None

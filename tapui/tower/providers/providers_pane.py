@@ -113,7 +113,6 @@ its session three times without your input; further messages are held.
         self.app.push_screen(ChooseScreen(title, choices, selected=provider.session_id), chosen)
 
     def action_stop(self) -> None:
-        """Close the provider's connection, once the person confirmed."""
         provider = self._provider()
         if provider is None:
             return

@@ -57,7 +57,6 @@ class FormAnswer(Vertical):
         yield self._fields
 
     def focus_inside(self) -> None:
-        """Go to the first field."""
         self._fields.focus_inside()
 
     @property
@@ -107,7 +106,6 @@ class PairingPanel(Vertical):
             self._fill(cast("Tower", self.app).view)
 
     def show(self, view: View, approval: subjects.Approval, dirty: frozenset[str]) -> None:
-        """Paint the choice, or the code."""
         is_revealed = approval.state == "revealed"
         self.set_class(is_revealed, "-revealed")
         if not is_revealed:
@@ -207,12 +205,10 @@ class RequestFields(Vertical):
             found.remove()
 
     def panels(self, approval_id: str) -> list[PairingPanel]:
-        """Return the choice of sessions, where the request is a pairing."""
         found = [one for one in self.query(PairingPanel) if one.is_mounted]
         return [one for one in found if one.approval_id == approval_id]
 
     def forms(self, approval_id: str) -> list[AnswerForm | FormAnswer]:
-        """Return what an answer is written in, where the request is a question or a form."""
         found: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
         return [one for one in found if one.approval_id == approval_id]
 

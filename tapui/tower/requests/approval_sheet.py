@@ -92,7 +92,6 @@ class ApprovalScreen(Sheet):
         return self.tower.view.state.approvals.get(self.key)
 
     def below(self) -> Iterable[Widget]:
-        """What is to be filled in, the letters, and what happens."""
         yield RequestFields()
         yield Letters()
         yield Static("", classes="prompt", markup=False)
@@ -214,7 +213,6 @@ class ApprovalScreen(Sheet):
         self._members, self._is_partial = members, None
 
     def _asked(self, approval: subjects.Approval) -> list[AskedRequest]:
-        """Return the requests on show, whole as far as they are here."""
         state, bodies = self.tower.view.state, self.tower.bodies
         found = [state.approvals.get(id_) for id_ in self._members]
         wholes = [bodies.whole(one) for one in found if one is not None] or [approval]
@@ -224,7 +222,6 @@ class ApprovalScreen(Sheet):
         return kind_of(approval).headline(view.state, self._asked(approval))
 
     def action_one_by_one(self) -> None:
-        """Show requests that can be answered together one by one, or together again."""
         approval = self.approval
         if approval is None or not self._is_open or self._option("one-by-one") is None:
             return
@@ -234,7 +231,6 @@ class ApprovalScreen(Sheet):
         self._show(self.tower.view, approval)
 
     def copied(self) -> str:
-        """Return what is asked, or the text where there is no such thing."""
         approval = self.approval
         if approval is None or not kind_of(approval).is_copied:
             return super().copied()
@@ -249,7 +245,6 @@ class ApprovalScreen(Sheet):
         return self.query_one(RequestFields)
 
     def _fill(self, approval: subjects.Approval | None = None) -> None:
-        """Show the fields of the request on show, in place of those of another."""
         self._drop_fields()
         approval = approval or self.approval
         if approval is None or not is_unsettled(approval):
@@ -445,7 +440,6 @@ class ApprovalScreen(Sheet):
             self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A sheet that is closing has no keys."""
         return self.is_mounted and super().check_action(action, parameters)
 
     def on_letters_clicked(self, event: Letters.Clicked) -> None:
@@ -465,7 +459,6 @@ class ApprovalScreen(Sheet):
             self.action_decide()
 
     def on_input_submitted(self) -> None:
-        """Enter in a field chooses first and decides the second time."""
         if self._chosen is None:
             self.action_choose("allow")
         else:
@@ -487,7 +480,6 @@ class ApprovalScreen(Sheet):
         self._prompt()
 
     def on_paste(self, event: events.Paste) -> None:
-        """A paste outside of a field is no answer."""
         event.stop()
         if self._is_open:
             self._trouble = "A paste is not an answer."

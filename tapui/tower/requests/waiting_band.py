@@ -52,7 +52,6 @@ class WaitingBand(Pane):
         self._lines = 0
 
     def compose(self) -> ComposeResult:
-        """The rows, and the line that stands for those that have no room."""
         yield Table(_ASKS, has_titles=False, opens_on_click=True)
         yield Static("", classes="more", markup=False)
 
@@ -65,7 +64,6 @@ class WaitingBand(Pane):
         self.set_class(lines == 1, "-single")
 
     def on_resize(self) -> None:
-        """More or less of the other requests fits."""
         show_in(self.query_one(".more", Static), self._more(self.tower.view))
 
     @property
@@ -73,7 +71,6 @@ class WaitingBand(Pane):
         return self.query_one(Table)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint what waits, or the last answers."""
         del dirty
         self._asked = requests(view)
         if self._asked:
@@ -121,13 +118,11 @@ class WaitingBand(Pane):
         self.app.push_screen(ApprovalScreen(event.key))
 
     def on_click(self, event: events.Click) -> None:
-        """The line below opens the next request, the frame's note the first."""
         super().on_click(event)
         if event.widget is self.query_one(".more", Static) and len(self._asked) > 1:
             self.table.post_message(Table.Opened(self._asked[1].approval.id))
 
     def _more(self, view: View) -> Content:
-        """Return the second line of a band without a frame."""
         if self._lines >= 4:
             return plain("")
         if not self._asked:

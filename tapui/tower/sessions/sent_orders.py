@@ -73,7 +73,6 @@ class OrdersGiven:
         self._send(SessionStop(self._next(session_id), session_id))
 
     def compact(self, session_id: str) -> None:
-        """Make a session's context smaller."""
         self._send(SessionCompact(self._next(session_id), session_id))
 
     def end(self, session_id: str) -> None:

@@ -199,7 +199,6 @@ def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
 
 
 def _headless(session: subjects.Session) -> str:
-    """Return how a session that was started here runs, empty for others."""
     if not session.headless:
         return ""
     by = f", started by {by_whom(session.started_by)}" if session.started_by else ""
@@ -208,7 +207,6 @@ def _headless(session: subjects.Session) -> str:
 
 
 def _ordered(view: View, session: subjects.Session) -> list[Paragraph]:
-    """Return what the person ordered, newest first, and what became of it."""
     given = [one for one in view.state.orders.values() if one.session_id == session.id]
     parts: list[Paragraph] = []
     if given:

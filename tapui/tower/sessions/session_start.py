@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tapui.tower.app.base_app import BaseApp
 
 
-class Starting:
+class SessionStarts:
     """Asks for what a session needs, starts it, and gives it away to a terminal."""
 
     def __init__(self, app: "BaseApp") -> None:

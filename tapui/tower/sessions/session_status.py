@@ -29,7 +29,7 @@ class Need(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Footing:
+class SessionStatus:
     """How a session or subagent stands. `now` is what it does; `since` an RFC 3339 time."""
 
     need: Need
@@ -66,39 +66,41 @@ def of_session(
     asked: subjects.Approval | None,
     failed: int,
     writing: str = "",
-) -> Footing:
+) -> SessionStatus:
     """Return how a session stands; `asked` is what it waits for, `failed` what went wrong and was
     not seen yet, `writing` what its agent writes this moment."""
     if not is_open(session):
-        return Footing(Need.ENDED, ENDED, session.reason or "", session.ended_at)
+        return SessionStatus(Need.ENDED, ENDED, session.reason or "", session.ended_at)
     if session.silent:
         told = "its program answers nothing: it is stopped, or hangs"
-        return Footing(Need.FAILED, SILENT, told, None, failed)
+        return SessionStatus(Need.FAILED, SILENT, told, None, failed)
     is_stopped = is_stopping(state, session.id)
     raised = {one.kind: one for one in alarms_of(state, session.id)}
     if asked is not None and not is_stopped:
         mark = WAITS_LONG if "waiting" in raised else WAITING
-        return Footing(Need.WAITING, mark, about(asked, session.cwd), asked.created_at, failed)
+        return SessionStatus(
+            Need.WAITING, mark, about(asked, session.cwd), asked.created_at, failed
+        )
     if is_local(session):
         held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
-        return Footing(Need.IDLE, IDLE, held, session.opened_at, failed)
+        return SessionStatus(Need.IDLE, IDLE, held, session.opened_at, failed)
     does = now_of(state, session.id)
     said, is_said, since = _does(does, session.cwd)
     since = since or session.opened_at
     if writing and is_said:
         said = f"“{writing}”"
     if is_stopped:
-        return Footing(Need.BUSY, STOPPING, said, since, failed, is_said=is_said)
+        return SessionStatus(Need.BUSY, STOPPING, said, since, failed, is_said=is_said)
     is_busy = session.state == "busy" or (does is not None and does.kind == "call")
     if is_busy and does is not None and does.loop is not None:
         mark = Mark("↻", _loop(does.loop), "error")
-        return Footing(Need.FAILED, mark, said, since, failed, is_said=is_said)
+        return SessionStatus(Need.FAILED, mark, said, since, failed, is_said=is_said)
     if "quiet" in raised:
         quiet = raised["quiet"]
-        return Footing(Need.FAILED, NO_EVENT, said, quiet.since, failed, is_said=is_said)
+        return SessionStatus(Need.FAILED, NO_EVENT, said, quiet.since, failed, is_said=is_said)
     mark = BUSY if is_busy else IDLE
     need = Need.FAILED if failed else Need.BUSY if is_busy else Need.IDLE
-    return Footing(need, mark, said, since, failed, is_said=is_said)
+    return SessionStatus(need, mark, said, since, failed, is_said=is_said)
 
 
 def _does(now: SessionNow | None, folder: str) -> tuple[str, bool, str | None]:
@@ -121,7 +123,7 @@ def about(approval: subjects.Approval, folder: str) -> str:
     return f"{asking.verb(approval):<6} {within(revealed(asking.request(approval)), folder)}"
 
 
-def for_how_long(standing: Footing, now: float) -> str:
+def for_how_long(standing: SessionStatus, now: float) -> str:
     return times.lasting(times.since(standing.since, now))
 
 
@@ -131,10 +133,10 @@ def agents(session: subjects.Session) -> list[subjects.Subagent]:
 
 def of_agent(
     state: State, session_id: str, agent: subjects.Subagent, asked: subjects.Approval | None
-) -> Footing:
+) -> SessionStatus:
     session = state.sessions.get(session_id)
     folder = session.cwd if session is not None else ""
     if asked is not None:
-        return Footing(Need.WAITING, WAITING, about(asked, folder), asked.created_at)
+        return SessionStatus(Need.WAITING, WAITING, about(asked, folder), asked.created_at)
     said, is_said, since = _does(agent_now(state, session_id, agent.id), folder)
-    return Footing(Need.BUSY, BUSY, said, since or agent.started_at, is_said=is_said)
+    return SessionStatus(Need.BUSY, BUSY, said, since or agent.started_at, is_said=is_said)

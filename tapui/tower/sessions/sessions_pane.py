@@ -17,7 +17,7 @@ from tapui.tower.app.services import StoreFault
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.sessions import session_status
-from tapui.tower.sessions.session_status import Footing
+from tapui.tower.sessions.session_status import SessionStatus
 from tapui.tower.table.columns import Cell, Column, Row, heading
 from tapui.tower.table.pane import FrameNote
 from tapui.tower.table.table import Table
@@ -74,12 +74,10 @@ port for tapui; the command beside them changes that.
         self._pinned: list[str] = []
 
     def compose(self) -> ComposeResult:
-        """The table, and below it what to do while there is nothing else."""
         yield from super().compose()
         yield Static("", classes="first", markup=False)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the rows, and what to do first."""
         super().show(view, dirty)
         self._choose()
         is_first = view.is_empty and bool(self.table.rows)
@@ -129,7 +127,6 @@ port for tapui; the command beside them changes that.
         return found
 
     def moved(self, *, is_own: bool) -> None:
-        """Others than this list show the selected session, too."""
         del is_own
         self._choose()
 
@@ -143,7 +140,6 @@ port for tapui; the command beside them changes that.
         self.tower.view.choose_session(session.id if session is not None else "")
 
     def select_session(self, session_id: str) -> None:
-        """Select a session, if it is listed."""
         self.table.select(session_id)
         self._choose()
 
@@ -215,7 +211,6 @@ port for tapui; the command beside them changes that.
         return super().check_action(action, parameters)
 
     def action_stop(self) -> None:
-        """Stop the session's turn, once the person confirmed."""
         session = self._session()
         if session is not None and can_stop(session):
             from tapui.tower.sessions.steering import SessionOrders
@@ -319,14 +314,14 @@ port for tapui; the command beside them changes that.
         return steps
 
 
-def _began(stands: Footing) -> float:
+def _began(stands: SessionStatus) -> float:
     """Return a number that is larger the longer it waits; 0 where that makes no order."""
     if stands.need is not session_status.Need.WAITING:
         return 0.0
     return -(times.epoch(stands.since) or 0.0)
 
 
-def _row(view: View, session: subjects.Session, stands: Footing) -> Row:
+def _row(view: View, session: subjects.Session, stands: SessionStatus) -> Row:
     is_over = stands.need is session_status.Need.ENDED
     name = session.label or session.id
     tone = "muted" if is_over else "strong" if session.foreground else ""
@@ -350,14 +345,14 @@ def _row(view: View, session: subjects.Session, stands: Footing) -> Row:
     )
 
 
-def _glyph(stands: Footing) -> tuple[str, str]:
+def _glyph(stands: SessionStatus) -> tuple[str, str]:
     """Return the glyph before a name, with its tone; what loops is busy."""
     mark = session_status.BUSY if stands.mark.glyph == "↻" else stands.mark
     return mark.glyph, mark.tone
 
 
 def _agent_row(
-    view: View, session: subjects.Session, agent: subjects.Subagent, stands: Footing
+    view: View, session: subjects.Session, agent: subjects.Subagent, stands: SessionStatus
 ) -> Row:
     state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
     share = _share(agent.context)

@@ -39,7 +39,6 @@ class StartScreen(LiveScreen[StartDraft | None]):
         self._draft = draft
 
     def compose(self) -> ComposeResult:
-        """The fields, what is wrong with them, the keys."""
         with Vertical(classes="dialog"):
             yield Static(plain("Start a session without a screen", "bold"), markup=False)
             for name, title, hint, most in _FIELDS:
@@ -71,7 +70,6 @@ class StartScreen(LiveScreen[StartDraft | None]):
         self._start()
 
     def _start(self) -> None:
-        """Close with what was written, unless something is wrong with it."""
         given = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
         folder = _folder(given["folder"])
         if not folder.startswith("/"):

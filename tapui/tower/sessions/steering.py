@@ -90,7 +90,6 @@ class SessionOrders:
         )
 
     def choose_model(self) -> None:
-        """Choose one of the models that the host names, or write one."""
         self._tower.orders.read_models(self._session.id, self._models_came)
 
     def _models_came(self, listed: ModelsList) -> None:

@@ -48,7 +48,6 @@ class StoredScreen(LiveScreen[None]):
         self._trouble = ""
 
     def compose(self) -> ComposeResult:
-        """The filter, the list, the keys."""
         with Vertical(classes="dialog"):
             yield Static(plain("Stored sessions", "bold"), markup=False)
             yield AnswerInput(placeholder="type to filter", compact=True, max_length=200)

@@ -93,7 +93,6 @@ class TellLine(Horizontal):
         return cast("Tower", self.app)
 
     def compose(self) -> ComposeResult:
-        """Whom and how, the text."""
         yield Static("", classes="whom", markup=False)
         yield TellInput(max_length=MAX_TELL, compact=True, select_on_focus=False)
 
@@ -120,7 +119,6 @@ class TellLine(Horizontal):
         self.query_one(TellInput).placeholder = _HINTS[self._way]
 
     def on_tell_input_other_way(self) -> None:
-        """Another way, the next in turn."""
         at = self._ways.index(self._way)
         self._tower.orders.ways[self._session_id] = self._ways[(at + 1) % len(self._ways)]
         self._show(self._tower.view.session_name(self._session_id))

@@ -74,7 +74,6 @@ class Lines:
 
     @property
     def count(self) -> int:
-        """How many lines there are before the filter."""
         return len(self._lines)
 
     @property
@@ -88,12 +87,10 @@ class Lines:
 
     @property
     def is_working(self) -> bool:
-        """Whether lines still wait for the filter."""
         return self._tried[0] > 0 or self._tried[1] < len(self._lines)
 
     @property
     def is_frozen(self) -> bool:
-        """Whether new lines are only counted."""
         is_full = len(self._lines) >= HELD_LINES or self._held_bytes >= HELD_BYTES
         return self.is_paused or (not self.is_following and is_full)
 
@@ -177,7 +174,6 @@ class Lines:
         self._refilter()
 
     def set_levels(self, levels: frozenset[Level]) -> None:
-        """Show lines of these levels only."""
         self.levels = levels
         self._refilter()
 
@@ -230,7 +226,6 @@ class Lines:
         return bisect_left(self.rows, place(row), key=place)
 
     def row_at(self, ts: str) -> int:
-        """Return the index of the first row after this time."""
         return bisect_right(self.rows, ts, key=_time)
 
     def covers(self, ts: str) -> bool:
@@ -252,7 +247,6 @@ class Lines:
 
     @property
     def has_first(self) -> bool:
-        """Whether all streams are here from their first line on."""
         return all(not one.rows or one.rows[0].seq <= 1 for one in self._sources.values())
 
     def older_wanted(self) -> WantedPage | None:

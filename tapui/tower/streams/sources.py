@@ -87,7 +87,6 @@ class TailSource:
 
     @property
     def has_older(self) -> bool:
-        """Whether there are lines before the rows."""
         return bool(self.rows) and self.rows[0].seq > 1 and not self.is_exhausted
 
     @property
@@ -105,7 +104,6 @@ class TailSource:
 
     @property
     def is_near(self) -> bool:
-        """Whether the ring goes on where the rows end."""
         return self.ring.lines[0].seq <= self.newest + 1 if self.ring.lines else True
 
     def following(self, lines: Iterable[Line]) -> list[TailRow]:

@@ -110,7 +110,6 @@ def _row(view: View, key: StreamKey, pace: StreamPace, *, is_marked: bool) -> Ro
 
 
 def heading(view: View, shown: list[StreamKey], selected: StreamKey | None) -> Content:
-    """Return which streams are shown, with the number of their lines."""
     streams = view.state.streams
     if len(shown) > 1:
         total = sum(streams[key].count for key in shown if key in streams)

@@ -134,7 +134,6 @@ class StreamPages:
             self._go_on(rows)
 
     def _go_on(self, rows: int) -> None:
-        """Read on where nothing came into sight."""
         lines = self._tail.lines
         if lines.is_working:
             return

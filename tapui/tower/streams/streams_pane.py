@@ -92,7 +92,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self._pages: StreamPages | None = None
 
     def compose(self) -> ComposeResult:
-        """The list, the tail between two lines about it, the filter, and the first steps."""
         with Horizontal(classes="filled"):
             yield Table(COLUMNS, has_titles=False)
             with Vertical(classes="reading"):
@@ -134,7 +133,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         return self.tail
 
     def go_to(self, key: StreamKey) -> None:
-        """Show a stream, alone."""
         self.marked = []
         self._select(self.tower.view, key)
 
@@ -221,15 +219,12 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self.query_one(Table).action_move(step)
 
     def action_pause(self) -> None:
-        """Stop painting, or go on."""
         self.tail.action_toggle_pause()
 
     def action_wrap(self) -> None:
-        """Wrap long lines, or cut them."""
         self.tail.action_toggle_wrap()
 
     def action_levels(self) -> None:
-        """Show fewer levels, or all again."""
         shown = [levels for _, levels in SHOWN_LEVELS]
         at = shown.index(self.tail.lines.levels) if self.tail.lines.levels in shown else -1
         self._set_levels(shown[(at + 1) % len(shown)])
@@ -238,7 +233,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self.tail.set_levels(levels or SHOWN_LEVELS[0][1])
 
     def action_mark(self) -> None:
-        """Show this stream together with others, or no longer."""
         key = self.selected
         if key is None:
             return
@@ -278,7 +272,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self.app.push_screen(sheet)
 
     def action_copy(self) -> None:
-        """Copy the line under the cursor, or what is selected."""
         row = self.tail.row
         if row is not None:
             self.tower.copy(self._whole(row).event, "The line")
@@ -288,7 +281,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         return row.source.ring.line(row.seq) or row.line
 
     def action_older(self) -> None:
-        """Read lines before the oldest one here."""
         self.tail.stand()
         self.pages.older(is_told=True)
 
@@ -373,7 +365,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
             self._set_look(view)
 
     def _open(self, view: View) -> None:
-        """Show other streams than before."""
         keys = self._shown()
         if list(self._rings) == keys:
             self._set_look(view)
@@ -445,7 +436,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self.app.notify(text, markup=False, timeout=4)
 
     def _show_about(self, view: View) -> None:
-        """The line above the tail says what is shown, the one below how it stands."""
         if self.selected not in view.state.streams:
             return
         show_in(self.query_one(".heading", Static), heading(view, self._shown(), self.selected))

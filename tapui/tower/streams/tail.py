@@ -137,7 +137,6 @@ class Tail(LineView, can_focus=True):
         self._work()
 
     def set_levels(self, levels: frozenset[Level]) -> None:
-        """Show lines of these levels only."""
         self.lines.set_levels(levels)
         self._work()
 
@@ -169,7 +168,6 @@ class Tail(LineView, can_focus=True):
     # Keys
 
     def action_toggle_pause(self) -> None:
-        """Stop painting, or go on."""
         if self.lines.is_paused:
             self.lines.resume()
         else:
@@ -177,7 +175,6 @@ class Tail(LineView, can_focus=True):
         self._work()
 
     def action_toggle_wrap(self) -> None:
-        """Show long lines whole, or cut at the edge."""
         self.is_wrapped = not self.is_wrapped
         self.screen.clear_selection()
         self._scroll(x=0)
@@ -191,7 +188,6 @@ class Tail(LineView, can_focus=True):
         self._work()
 
     def action_edge(self, index: int) -> None:
-        """Go to the oldest line, or to the newest one and follow."""
         if index:
             self.action_follow()
         elif self.rows:
@@ -223,7 +219,6 @@ class Tail(LineView, can_focus=True):
         self._place()
 
     def watch_has_focus(self, value: bool) -> None:
-        """The cursor shows only while its keys work."""
         super().watch_has_focus(value)
         self._show_changes()
 
@@ -334,7 +329,6 @@ class Tail(LineView, can_focus=True):
             self.post_message(self.Edge(is_older=True))
 
     def _top_for(self, index: int) -> int:
-        """Return the row at the top with which this row is in sight, nearest to where it is."""
         top, height = self.scroll_offset.y, max(self.size.height, 1)
         if not self.is_wrapped:
             return max(min(top, index), index - height + 1)
@@ -353,7 +347,6 @@ class Tail(LineView, can_focus=True):
         self.post_message(self.Changed())
 
     def _paint(self) -> None:
-        """Filter what waits for it, a little at a time, and paint."""
         is_unfinished = self.lines.work()
         if is_unfinished and not self._is_going_on:
             self._is_going_on = True
@@ -414,7 +407,6 @@ class Tail(LineView, can_focus=True):
         return len(rows) - fitting + height if used >= height else len(rows)
 
     def _screen_lines(self) -> list[tuple[int, int]]:
-        """Return (row, which of its lines) of what is on screen, from the top."""
         if self._placed is not None:
             return self._placed
         top, height, count = self.scroll_offset.y, self.size.height, len(self.rows)
@@ -479,7 +471,6 @@ class Tail(LineView, can_focus=True):
         return style
 
     def _row_strips(self, index: int, *, is_cursor: bool = False) -> list[Strip]:
-        """Return the lines of a row, as wide as they are."""
         row = self.rows[index]
         key = (row.order, row.seq, is_cursor, row.is_gap)
         strips = self._strips.get(key)

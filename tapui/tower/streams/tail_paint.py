@@ -74,7 +74,6 @@ def said_before(row: TailRow, look: RowLook) -> str:
 
 
 def shown_text(row: TailRow, look: RowLook, limit: int | None = SHOWN_CHARS) -> str:
-    """Return the text of a row, made safe."""
     return said_before(row, look) + safe_text(row.line.event, limit=limit)
 
 

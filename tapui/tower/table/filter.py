@@ -100,7 +100,6 @@ class FilterInput(SafeInput):
         """The filter is to be what it was."""
 
     def action_cancel(self) -> None:
-        """Leave without a change."""
         self.post_message(self.Cancelled())
 
 
@@ -148,7 +147,6 @@ class FilterBar(Horizontal):
         return self.has_class("-open")
 
     def compose(self) -> ComposeResult:
-        """A mark, the input, a refusal."""
         yield Static("/", classes="mark", markup=False)
         yield FilterInput(placeholder="text, or re:pattern", max_length=MAX_PATTERN, compact=True)
         yield Static("", classes="refusal", markup=False)
@@ -162,7 +160,6 @@ class FilterBar(Horizontal):
         self.screen.set_focus(field)
 
     def close(self) -> None:
-        """Be seen no longer."""
         self.refuse(None)
         self.remove_class("-open")
 

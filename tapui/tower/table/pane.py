@@ -59,7 +59,6 @@ class Pane(Widget):
 
     @property
     def tower(self) -> Tower:
-        """The app, as panes know it."""
         return cast("Tower", self.app)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
@@ -91,7 +90,6 @@ class Pane(Widget):
 
     @property
     def subject(self) -> str:
-        """What the selected row is called, for the menu of its actions."""
         return ""
 
     def row_actions(self) -> list[RowAction]:
@@ -115,7 +113,6 @@ class Pane(Widget):
     # The frame
 
     def title(self) -> str:
-        """Return what follows the pane's key in its frame."""
         return self.kind.title
 
     def title_style(self, *, is_current: bool) -> str:

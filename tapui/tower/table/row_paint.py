@@ -121,7 +121,6 @@ class RowPaint:
         return segments
 
     def _text(self, text: str, cell: Cell, *, is_selected: bool) -> list[Segment]:
-        """Return a cell's text as it was fitted, with what is to be emphasised in it."""
         style = self._style(cell.tone, is_selected)
         if not cell.marks:
             return [Segment(text, style)]

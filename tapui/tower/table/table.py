@@ -117,7 +117,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
 
     @property
     def row_lines(self) -> int:
-        """How many lines a row has, at the width that there is."""
         return lines_of(self.columns, self._width, below=self._two_lines_below)
 
     @property
@@ -132,7 +131,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
 
     @property
     def is_on_first(self) -> bool:
-        """Whether the first row that can be selected is."""
         return self._cursor == self._nearest(0, 1)
 
     @property
@@ -296,7 +294,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._go(self._cursor + step * max(page, 1), step)
 
     def action_edge(self, index: int) -> None:
-        """Select the first or last row."""
         self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
 
     def action_open(self) -> None:
@@ -363,7 +360,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         return style
 
     def _fitted(self, width: int, high: int) -> Widths:
-        """Return (column, width) of the columns that fit, in order."""
         if self._layout_for != (self._version, width):
             self._layout_for = (self._version, width)
             self._layout = widths(self.columns, self.rows, max(width, 1), has_second=high > 1)

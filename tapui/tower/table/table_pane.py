@@ -45,7 +45,6 @@ class TablePane(Pane):
         """The order that was asked for is the order, also of the selected row."""
 
     def compose(self) -> ComposeResult:
-        """The table, the filter, and what stands there instead while it is empty."""
         with Vertical(classes="filled"):
             yield Table(
                 self.COLUMNS, has_titles=self.HAS_TITLES, two_lines_below=self.TWO_LINES_BELOW
@@ -59,7 +58,6 @@ class TablePane(Pane):
         return None
 
     def rows(self, view: View) -> list[Row]:
-        """Return the rows, in their own order."""
         raise NotImplementedError
 
     def first_steps(self) -> list[tuple[str, str]]:
@@ -72,7 +70,6 @@ class TablePane(Pane):
         return self.query_one(Table)
 
     def shown_keys(self) -> list[str]:
-        """Return the keys of the rows as they stand, for the sheet of one of them."""
         return [row.key for row in self.table.rows if row.key]
 
     @property
@@ -138,7 +135,6 @@ class TablePane(Pane):
         """Another row is selected. `is_own`: by a key or the mouse in the table."""
 
     def on_resize(self) -> None:
-        """Other first steps may fit."""
         if self.has_class("-empty"):
             self._show_first_steps()
 
@@ -187,12 +183,10 @@ class TablePane(Pane):
         self.show_again()
 
     def filter_by(self, chosen: Filter) -> None:
-        """Show what this filter finds, as if it had been typed."""
         self._filter = self._searched = chosen
         self.show_again()
 
     def action_match(self, step: int) -> None:
-        """Go to the next or previous row that the last filter finds, round the ends."""
         searched, rows = self._searched, self.table.rows
         if searched is None or not rows:
             return
@@ -250,7 +244,6 @@ class TablePane(Pane):
             self.sort_by(None if self.order_by[1] else (column, True))
 
     def _show_first_steps(self) -> None:
-        """Show as many whole parts of the first steps as fit."""
         width, room = max(self.size.width - 4, 1), self.size.height - 2  # less the padding
         steps = self.first_steps()
         if self._told == (steps, width, room):

@@ -53,7 +53,6 @@ class ActionsScreen(LiveScreen[None]):
         table.focus()
 
     def on_key(self, event: Key) -> None:
-        """A letter of the menu acts, also one with another use elsewhere."""
         if event.character in self._actions:
             event.prevent_default()
             event.stop()
@@ -127,7 +126,6 @@ class AskLineScreen(LiveScreen[str | None]):
         self._hint = hint
 
     def compose(self) -> ComposeResult:
-        """The question, its field, what there is to know."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._question, "bold", limit=200), markup=False)
             yield SafeInput(self._first, max_length=MAX_ID, select_on_focus=False)
@@ -157,14 +155,12 @@ class MomentScreen(LiveScreen[float | None]):
         self._now = now
 
     def compose(self) -> ComposeResult:
-        """The question, its field, what may be written there."""
         with Vertical(classes="dialog"):
             yield Static(plain("Go to a time", "bold"), markup=False)
             yield SafeInput(max_length=40)
             yield Static(plain(_HINT, "$text-muted"), classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Go there, or say that it is no time."""
         found = moment_meant(event.value, self._now)
         if found is None:
             self.query_one(".keys", Static).update(plain(f"Not a time. Write {_HINT}", "$error"))
@@ -213,7 +209,6 @@ class AnswerForm(Vertical):
         self._is_free = detail.get("allowFreeform") is not False or not self._choices
 
     def compose(self) -> ComposeResult:
-        """Choices, then the line."""
         if self._choices:
             yield Table((Column("", 12, 300),))
         if self._is_free:

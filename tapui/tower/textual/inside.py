@@ -85,7 +85,6 @@ class PlainApp(App[str]):
 
     @property
     def has_left(self) -> bool:
-        """Whether the app was told to end, or failed."""
         return self._no_way_back is not None
 
     def exit(
@@ -288,7 +287,6 @@ class LeanCompositor(AttachedCompositor):
 
 
 def _joined(regions: Iterable[Region]) -> list[Region]:
-    """Return the same regions, with those that follow one below the other as one."""
     joined: list[Region] = []
     for region in sorted(regions, key=lambda one: (one.x, one.width, one.y)):
         last = joined[-1] if joined else None

@@ -43,7 +43,6 @@ class LineView(ScrollView):
     """
 
     def painted(self, y: int) -> Strip:
-        """Return a line of the screen, without what the mouse selected in it."""
         raise NotImplementedError
 
     def place_of(self, y: int) -> tuple[int, int]:
@@ -51,7 +50,6 @@ class LineView(ScrollView):
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        """Return a line of the screen whose parts know their places, for the mouse."""
         return self._shown(y).apply_offsets(*self.place_of(y))
 
     def render_lines(self, crop: Region) -> list[Strip]:

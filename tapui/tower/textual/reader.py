@@ -85,7 +85,6 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
 
     @property
     def was_read(self) -> bool:
-        """Whether the end of these parts has been on screen."""
         self._look()
         return self._was_at_end
 
@@ -99,12 +98,10 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
 
     @property
     def lines_below(self) -> int:
-        """How many lines are beyond the lower edge."""
         return max(len(self._lines) - self.scroll_offset.y - self.size.height, 0)
 
     @property
     def text(self) -> str:
-        """What is shown, as one string."""
         return "\n".join(line.margin + line.text for line in self._lines)
 
     @property

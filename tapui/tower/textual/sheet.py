@@ -40,7 +40,6 @@ class LiveScreen(OverScreen[Result]):
 
     @property
     def tower(self) -> Tower:
-        """The app, as screens know it."""
         return cast("Tower", self.app)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
@@ -56,7 +55,6 @@ class LiveScreen(OverScreen[Result]):
         await super().on_event(event)
 
     def on_mount(self) -> None:
-        """Paint for the first time."""
         if not self.query(FooterLine):
             self.mount(FooterLine())
         self._cover_panes()
@@ -71,7 +69,6 @@ class LiveScreen(OverScreen[Result]):
             frame.styles.margin = (self.tower.lines_above, 0, 0, 0)
 
     def action_close(self) -> None:
-        """Close it without a result."""
         self.dismiss(None)
 
     def copied(self) -> str:
@@ -79,11 +76,9 @@ class LiveScreen(OverScreen[Result]):
         return "\n".join(reader.plain_text for reader in self.query(Reader))
 
     def action_copy(self) -> None:
-        """Copy the text of the sheet, or what is selected."""
         self.tower.copy(self.copied(), "The text", keeps_lines=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """A sheet without a text has nothing to copy."""
         if action == "copy":
             return bool(self.copied())
         return super().check_action(action, parameters)
@@ -113,7 +108,6 @@ class ConfirmScreen(LiveScreen[bool]):
         self._verb = verb
 
     def compose(self) -> ComposeResult:
-        """The question, its consequences, the keys."""
         with Vertical(classes="dialog"):
             yield Static(plain(self._question, "bold", limit=300), markup=False)
             yield Static(
@@ -136,7 +130,6 @@ class ConfirmScreen(LiveScreen[bool]):
         return self.tower.typed.is_alone
 
     def on_paste(self, event: events.Paste) -> None:
-        """A paste is no answer."""
         event.stop()
         self._refuse("A paste is not an answer.")
 
@@ -151,7 +144,6 @@ _NAME_WIDTH = 11
 
 
 def alone() -> Sequence[str]:
-    """Return that there are no other items."""
     return ()
 
 
@@ -175,7 +167,6 @@ class Sheet(LiveScreen[None]):
         self._keys = keys
 
     def compose(self) -> ComposeResult:
-        """The text, and below it what the sheet needs besides."""
         with Vertical(classes="sheet"):
             yield Reader(reveals=self.REVEALS)
             yield from self.below()

@@ -25,7 +25,6 @@ def tone_style(tone: str) -> str:
 
 
 def headline(mark: Mark, name: str, rest: str) -> Content:
-    """Return a state, a name and what is said of it, in one line."""
     return Content("").join(
         [
             plain(f"{mark.text}  ", tone_style(mark.tone)),

@@ -249,12 +249,10 @@ class StepScreen(Sheet):
         return super().check_action(action, parameters)
 
     def action_stop(self) -> None:
-        """Cancel the call, once the person confirmed."""
         if self._call is not None:
             ask_cancel(self.tower, self.app, self._call)
 
     def action_raw(self) -> None:
-        """Show the record, or the step as before."""
         self._is_raw = not self._is_raw
         self.reader.scroll_to(y=0, animate=False)
         self.show(self.tower.view, self.TOPICS)

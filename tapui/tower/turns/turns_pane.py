@@ -359,7 +359,6 @@ before this run of tapui.
         return self.tower.view.state.sessions.get(self._session_id)
 
     def action_stop(self) -> None:
-        """Stop the session's turn, once the person confirmed."""
         session = self._session
         if session is not None and can_stop(session):
             from tapui.tower.sessions.steering import SessionOrders
@@ -496,7 +495,6 @@ _HOW = [
 
 
 def _end_of(rows: list[Row]) -> str:
-    """Return the last row of the newest turn that is shown."""
     key = ""
     for row in rows:
         if key and not row.under:

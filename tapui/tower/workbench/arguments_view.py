@@ -60,7 +60,6 @@ class ChoiceLine(Static, can_focus=True):
 
     @property
     def value(self) -> str:
-        """What is chosen, as JSON."""
         return self._choices[self._at]
 
     def render(self) -> Content:
@@ -89,7 +88,6 @@ class ChoiceLine(Static, can_focus=True):
         self.action_step(1)
 
     def action_step(self, step: int) -> None:
-        """Go to the next or previous value, round the ends."""
         self._go((self._at + step) % len(self._choices))
 
     def action_submit(self) -> None:
@@ -135,7 +133,6 @@ class FieldLine(Vertical):
         self._wrong = ""
 
     def compose(self) -> ComposeResult:
-        """The name, the place to write, the words."""
         field = self.field
         with Horizontal(classes="entry"):
             name = plain(field.key, "bold", limit=64)
@@ -184,7 +181,6 @@ class FormView(VerticalScroll, can_focus=False):
         return list(self.query(FieldLine))
 
     def read(self) -> tuple[Raw, dict[str, str]]:
-        """Return the arguments, and what is wrong by the field's key."""
         return self.form.read({line.field.key: line.entry.value for line in self.lines})
 
     def mark(self, wrong: Mapping[str, str]) -> None:

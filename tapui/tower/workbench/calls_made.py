@@ -101,7 +101,6 @@ class CallsMade:
     # Calls
 
     def of(self, tool: str) -> list[Made]:
-        """Return the calls of a tool that were made here, newest first."""
         return self._made.get(tool, [])
 
     def call(self, session_id: str, tool: str, arguments: Raw, about: str) -> Made:
@@ -123,7 +122,6 @@ class CallsMade:
             self._send(ToolAbort(id=made.id, reason="cancelled by the person"))
 
     def draft(self, tool: str) -> Raw | None:
-        """Return the arguments that were being written when the tool was left."""
         return self._drafts.get(tool)
 
     def keep_draft(self, tool: str, arguments: Raw) -> None:

@@ -53,7 +53,6 @@ class Argument:
 
     @property
     def takes(self) -> str:
-        """What may be typed, in a word or two."""
         words = {"text": "text", "integer": "whole number", "number": "number", "json": "JSON"}
         return words.get(self.kind, "one of these")
 
@@ -125,7 +124,6 @@ class Form:
 
     @property
     def defaults(self) -> dict[str, str]:
-        """What stands in the fields at first."""
         return {one.key: one.default for one in self.fields if one.default}
 
 

@@ -56,7 +56,6 @@ def shell_text(value: object) -> str:
 
 @lru_cache(maxsize=4096)
 def _shown(char: str) -> str:
-    """Return a character itself where a screen shows it after any other."""
     return char if safe_text(f"a{char * 3}") == f"a{char * 3}" else _code(char)
 
 

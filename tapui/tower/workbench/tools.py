@@ -52,7 +52,6 @@ class ToolsScreen(LiveScreen[OfferedTool]):
         self._tools: dict[str, OfferedTool] | None = None
 
     def compose(self) -> ComposeResult:
-        """The filter, the list, the keys."""
         session = self.tower.view.session_name(self._session_id)
         with Vertical(classes="dialog"):
             title = f"Call a tool in {session}"

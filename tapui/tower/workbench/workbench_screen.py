@@ -115,7 +115,6 @@ class CallButton(Static, can_focus=True):
         self._fitness = Content("")
 
     def show(self, key: str, fitness: Content) -> None:
-        """Show the key that calls from anywhere, and what is to be known."""
         if key != self._key or not fitness.is_same(self._fitness):
             self._key, self._fitness = key, fitness
             self.refresh(layout=True)
@@ -195,7 +194,6 @@ class WorkbenchScreen(Sheet):
                     yield Table(COLUMNS)
 
     def on_mount(self) -> None:
-        """Begin with what is written at first, and with the last call."""
         self._checker = Checker(self, self._tool.parameters, self._was_checked)
         made = self._calls.of(self._tool.name)
         self._call_shown = made[0] if made else None
@@ -325,12 +323,10 @@ class WorkbenchScreen(Sheet):
         self.set_focus(self.reader)
 
     def on_call_button_pressed(self, event: CallButton.Pressed) -> None:
-        """Enter on it, or a click."""
         event.stop()
         self.action_call()
 
     def action_stop(self) -> None:
-        """Cancel the call on show, once the person confirmed."""
         made = self._call_shown
         if made is None or made.state != "running":
             return
@@ -344,7 +340,6 @@ class WorkbenchScreen(Sheet):
         self.app.push_screen(question, answered)
 
     async def action_as_json(self) -> None:
-        """Show the arguments as JSON, or as a form again."""
         is_json = isinstance(self._written, JsonView)
         if is_json and self._wrong:
             self._trouble = named(*next(iter(self._wrong.items())))
@@ -397,7 +392,6 @@ class WorkbenchScreen(Sheet):
     # What is shown
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        """Paint the present outcome."""
         del dirty
         made = self._call_shown
         mark = mark_of(made)
