@@ -424,9 +424,8 @@ def _commands(parser: argparse.ArgumentParser, name: str) -> Iterator[tuple[str,
 
 
 def test_names_in_files_of_others_stay(tmp_path: Path) -> None:
-    from tapui.hosts.copilot.install.extension_file import ExtensionFile
     from tapui.hosts.copilot.install.mcp_config import McpConfig, doors, own_entry
-    from tapui.hosts.copilot.install.skill_files import skill_files
+    from tapui.hosts.copilot.install.own_files import ExtensionFile, skill_files
 
     for file in (ExtensionFile(tmp_path), *skill_files(tmp_path)):
         file.install()

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from tapui.schemas.described import described_arguments
+from tapui.schemas.descriptions import described_arguments
 from tapui.text import few
 from tapui.wire.message import Tool
 

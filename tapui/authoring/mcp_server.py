@@ -17,7 +17,7 @@ from typing import Any
 from tapui.authoring.author_file import load
 from tapui.hosts.mcp.door import McpDoor
 from tapui.provider import Provider
-from tapui.provider.alone import outcome_of
+from tapui.provider.calls import outcome_of
 from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
 
 _INSTRUCTIONS = "Tools of the provider {name}."

@@ -27,11 +27,10 @@ from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, gateways
 from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery
-from tapui.hosts.copilot.finding.stored import folder_of
-from tapui.hosts.copilot.finding.unattached import START_TIME, unattached
-from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
+from tapui.hosts.copilot.finding.stored_sessions import folder_of
+from tapui.hosts.copilot.finding.unattached_sessions import START_TIME, unattached
 from tapui.hosts.copilot.install.mcp_config import NAME, McpConfig, own_entry
-from tapui.hosts.copilot.install.skill_files import skill_files
+from tapui.hosts.copilot.install.own_files import ExtensionFile, is_experimental, skill_files
 from tapui.hosts.copilot.sdk import PACKAGE
 from tapui.hosts.mcp import package
 from tapui.invocation import command, install_line

@@ -29,7 +29,7 @@ _CANNOT = dict.fromkeys(
 class LocalHost:
     """Opens the session and keeps it open as long as the gateway lives.
 
-    Nobody answers a prompt here: an inject is kept as an event of the session, and the session is
+    No agent answers a prompt here: an inject is kept as an event of the session, and the session is
     idle again at once.
     """
 

@@ -25,6 +25,6 @@ Report = Callable[[str, ReportLevel], None]
 Receive = Callable[[Message], None]
 """Takes each message of the gateway, in order; the first is `sessions`."""
 Closed = Callable[[], None]
-"""Is told once that the gateway ended the connection."""
+"""Called once, when the gateway has ended the connection."""
 OpenPort = Callable[[Receive, Closed], HostPort]
 """Opens a port with the trust of an internal host."""

@@ -66,7 +66,6 @@ class HostSocket:
         self._news.set()
 
     async def wait_closed(self) -> None:
-        """Return when the socket is closed."""
         await asyncio.wait([self._reading])
         _, late = await asyncio.wait([self._writing], timeout=FLUSH_SECONDS)
         for task in late:

@@ -1,6 +1,6 @@
 """A shell command as its parts: the programs that it names, each with its words.
 
-Whatever is not understood to its end becomes a doubt, and a command in doubt is never allowed by a
+What is not understood to its end becomes a doubt, and a command in doubt is never allowed by a
 rule: shells have more ways to hide a program than a list of them would have entries.
 """
 
@@ -303,7 +303,7 @@ class _Reader:
         if "!" in plain:
             self._found.doubt("it may recall an earlier command (!)")
         if plain.startswith("~") and not re.match(r"~(?:/|$)", plain):
-            self._found.doubt("it names a folder of somebody else (~)")
+            self._found.doubt("it names another user's folder (~)")
         return word
 
     def _decoded(self, node: "Node") -> str:

@@ -1,6 +1,6 @@
 """Which options of a command are known to do no more than its program's name and verb say.
 
-The tables are in `known_options`, which describes how they are written. Whatever is not in them is
+The tables are in `known_options`, which describes how they are written. What is not in them is
 not known: programs take the beginnings of long options, bundles, and values in several places, and
 a list of what is dangerous would have to know all of that.
 """
@@ -118,7 +118,6 @@ class KnownVerb:
     """It has options that are never harmless."""
 
     def option(self, name: str) -> _Option | None:
-        """Return an option that is known."""
         if name in _EVERYWHERE and name not in self.options:
             return _Option()
         return self.options.get(name)
@@ -156,7 +155,6 @@ def _tables() -> tuple[dict[str, list[_Line]], dict[str, list[str]]]:
 
 
 def known_programs() -> list[str]:
-    """Return the names of the programs in the tables."""
     return list(_tables()[0])
 
 

@@ -223,7 +223,6 @@ _MOST_WORDS = 64
 
 
 def base_name(word: str) -> str:
-    """Return a program's name without its folder."""
     return word.rpartition("/")[2]
 
 

@@ -68,7 +68,6 @@ class AskedFor:
 
     @property
     def subject(self) -> str:
-        """The command, URL, tool or path."""
         return self.subjects[0] if self.subjects else ""
 
 

@@ -38,7 +38,7 @@ class PolicyRule:
 
     `place` is `file:line`. `folder` is a real path: the rule holds there and below, None is
     everywhere. With `is_exact`, nothing may follow the words of the pattern. `reason` is what the
-    agent reads of a refusal. `targets` are a path's pattern made absolute, as it is written and
+    agent reads of a refusal. `targets` are a path's pattern made absolute, with its links and
     without links. A rule of a session has the whole request as its pattern.
     """
 
@@ -54,7 +54,6 @@ class PolicyRule:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The words of a shell rule's pattern."""
         return pattern_words(self.pattern)
 
     def holds_in(self, folder: str | None) -> bool:
@@ -158,7 +157,7 @@ def path_fits(pattern: str, path: str) -> bool:
 
     `**` stands for any folders, `*` and `?` for what has no `/`. The places of the path that a part
     of the pattern may lead to are the bits of a number, so the time is that of a few operations for
-    each character of the pattern, whatever the path: no clock is needed.
+    each character of the pattern, for any path: no clock is needed.
     """
     whole = f"{pattern}**" if pattern.endswith("/") else pattern
     first, *parts = _PATH_PART.split(whole)

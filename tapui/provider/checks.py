@@ -1,18 +1,22 @@
-"""Checks of what is declared, as the gateway makes them: what it would refuse is refused before."""
+"""What is declared and sent, checked here as the gateway would check it."""
 
 import re
 import warnings
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from msgspec import Raw
 
 from tapui.provider.errors import DeclarationError
 from tapui.wire import codec, limits
 from tapui.wire.errors import WireError
+from tapui.wire.limits import MAX_CONTEXT, MAX_MESSAGE_BYTES
+from tapui.wire.message import Message
 from tapui.wire.provider import HookMatch
 from tapui.wire.surrogates import without_surrogates
 
 
 def check_name(what: str, name: str, most: int, *, without: str = "") -> None:
-    """Check a name. Raises `DeclarationError`."""
     if not 1 <= len(name) <= most or (without and without in name):
         but = f", without {without}" if without else ""
         raise DeclarationError(f"{what}: a name has 1 to {most} characters{but}")
@@ -29,7 +33,6 @@ def call_match(
 
 
 def short_pattern(what: str, pattern: str) -> str:
-    """Check a pattern's length. Raises `DeclarationError`."""
     if len(pattern) > limits.MAX_PATTERN:
         raise DeclarationError(f"{what}: a pattern has at most {limits.MAX_PATTERN} characters")
     return pattern
@@ -52,3 +55,33 @@ def checked_part(value: Any, kind: Any, what: str) -> Any:
         return codec.decode_as(codec.raw(value), kind, what)
     except WireError as error:
         raise DeclarationError(error.text) from None
+
+
+M = TypeVar("M", bound=Message)
+
+
+def sendable(message: M) -> M:
+    """Return a message as it can be sent, its text mended. Raises `DeclarationError`."""
+    try:
+        message = codec.encodable(message)
+    except WireError as error:
+        raise DeclarationError(error.text) from None
+    if len(codec.encode(message)) > MAX_MESSAGE_BYTES:
+        tag = message.__struct_config__.tag
+        raise DeclarationError(f"{tag}: larger than {MAX_MESSAGE_BYTES // 2**20} MiB")
+    return message
+
+
+def json_object(what: str, value: Mapping[str, Any]) -> Raw:
+    """Return a dict as JSON. Raises `DeclarationError`, which begins with `what` it is."""
+    try:
+        return codec.raw(dict(value))
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise DeclarationError(f"{what}: JSON cannot hold it: {error}") from None
+
+
+def short_context(what: str, text: str | None) -> str | None:
+    """Return a context that can be sent. Raises `DeclarationError` for one that is too long."""
+    if text is not None and len(text) > MAX_CONTEXT:
+        raise DeclarationError(f"{what}: at most {MAX_CONTEXT:,} characters")
+    return without_surrogates(text)

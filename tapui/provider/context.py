@@ -1,13 +1,17 @@
-"""What a tool's function learns of its call, and can say meanwhile."""
+"""What an author's functions are given, and may answer: a tool's call, a gate's call."""
 
 import threading
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
+
+import msgspec
+from msgspec import Raw
 
 from tapui.provider.session import Session
 from tapui.wire.limits import MAX_HISTORY
 from tapui.wire.message import Level, ToolProgress
-from tapui.wire.provider import HistoryLine
+from tapui.wire.provider import GateResult, HistoryLine
 from tapui.wire.surrogates import without_surrogates
 
 T = TypeVar("T")
@@ -61,14 +65,13 @@ class Context:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for the result any more: time-out, or the caller gave it up.
+        """Whether the call was given up: by a time-out, or by its caller.
 
-        A coroutine is told by `asyncio.CancelledError`; a plain function has to look here.
+        A coroutine gets `asyncio.CancelledError`; a plain function has to look here.
         """
         return self._is_cancelled
 
     def cancel(self) -> None:
-        """Nobody waits for the call any more."""
         self._is_cancelled = True
         if self._cancelled is not None:
             self._cancelled.set()
@@ -108,3 +111,79 @@ class Context:
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the provider's loop and return its result, in a plain function."""
         return self._ends.wait_for(work)
+
+
+MAX_REASON = 16 * 1024
+"""Characters of a reason for the agent."""
+
+
+class GateCall:
+    """A call of the session that waits for the gate's answer, for five seconds."""
+
+    def __init__(self, session: Session, tool: str, args: Raw) -> None:
+        self.session = session
+        self.tool = tool
+        self._args = args
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments, as the agent gave them."""
+        found: dict[str, Any] = msgspec.json.decode(self._args, type=dict[str, Any])
+        return found
+
+    def __repr__(self) -> str:
+        return f"GateCall({self.tool!r})"
+
+
+@dataclass(frozen=True)
+class Deny:
+    """A gate's no; the agent reads the reason."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Allow:
+    """A gate's yes, with a text for the agent about this call."""
+
+    context: str | None = None
+
+
+GateVerdict = bool | Deny | Allow
+GateFunction = Callable[..., Any]
+"""Takes a `GateCall` and returns a `GateVerdict`, or is a coroutine function that does."""
+
+
+@dataclass(frozen=True)
+class DeclaredGate:
+    """A gate as it was declared."""
+
+    id: str
+    function: GateFunction
+    reason: str | None
+    fail_open: bool
+
+    def answer(self, call_id: str, verdict: Any) -> GateResult | None:
+        """Return the answer to a check; None where the function returned something else."""
+        if verdict is True:
+            verdict = Allow()
+        elif verdict is False:
+            verdict = Deny(self.reason or f"refused by the gate '{self.id}'")
+        if isinstance(verdict, Deny):
+            return GateResult(call_id, "deny", self.id, _bounded(verdict.reason))
+        if isinstance(verdict, Allow):
+            if verdict.context:
+                return GateResult(call_id, "context", self.id, _bounded(verdict.context))
+            return GateResult(call_id, "allow", self.id)
+        return None
+
+    def failed(self, call_id: str) -> GateResult:
+        """Return the answer where the function failed: a no, unless the gate fails open."""
+        if self.fail_open:
+            return GateResult(call_id, "allow", self.id)
+        reason = f"the gate '{self.id}' failed, which counts as a no"
+        return GateResult(call_id, "deny", self.id, reason)
+
+
+def _bounded(text: str) -> str:
+    return without_surrogates(str(text)[:MAX_REASON])

@@ -8,18 +8,15 @@ from typing import Any, Protocol
 from msgspec import Raw
 
 from tapui.provider.calls import CallsUnderWay
-from tapui.provider.choosing import ALL, NoSuchSession, choose
 from tapui.provider.context import CallEnds
-from tapui.provider.declared import Declared
+from tapui.provider.declarations import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.functions import Functions
 from tapui.provider.link import Link, LinkLost
-from tapui.provider.listener import Listener
-from tapui.provider.members import Members
-from tapui.provider.outbox import Outbox
+from tapui.provider.members import ALL, Members, NoSuchSession, choose
+from tapui.provider.outbox import Outbox, Updates
 from tapui.provider.results import ResultFolder
 from tapui.provider.session import Session
-from tapui.provider.updates import Updates
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode
 from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool
@@ -47,12 +44,26 @@ from tapui.wire.provider import (
     TransformResult,
 )
 
+
+class Listener:
+    """Hears what becomes of a provider, in words for the person. All of it may be overridden."""
+
+    def waiting(self, why: str) -> None:
+        """It is not bound, and tries again by itself."""
+
+    def bound(self, sessions: list[ActiveSession]) -> None:
+        """It is in these sessions now."""
+
+    def noticed(self, text: str) -> None:
+        """The gateway has refused something, or does not do a part of it."""
+
+
 log = logging.getLogger("tapui.provider")
 
 RECHECK_SECONDS = 20.0
 """Between two looks whether the name of a tool that is left out is free."""
 RETRY_SECONDS = 2.0
-"""Between two hellos while the name, or a tool's, is somebody else's."""
+"""Between two hellos while the name, or a tool's, is another provider's."""
 SHARE_OF_DEADLINE = 0.8
 """Of the time that a session's end gives, the handlers of it have this."""
 _TOOLS = str(ToolsUpdate.__struct_config__.tag)
@@ -374,14 +385,12 @@ class LinkConversation:
             self._offered = list(self._provider.tools)
 
     def say(self, message: Message) -> None:
-        """Send what a session says."""
         if isinstance(message, ContextUpdate):
             self.updates.want(message)
         else:
             self.outbox.put(message)
 
     def tools_changed(self) -> None:
-        """The provider's tools are others now."""
         if self.is_bound:
             self._tries_all = True
             self.updates.want(ToolsUpdate(list(self._provider.tools)))
@@ -390,7 +399,6 @@ class LinkConversation:
             self._say_hello()  # a name may be free that was taken
 
     def context_changed(self) -> None:
-        """What is told with every prompt is another text now."""
         if self.is_bound:
             self.updates.want(ContextUpdate(self._provider.context))
 

@@ -7,12 +7,10 @@ from typing import Any
 
 from msgspec import Raw
 
-from tapui.provider.contained import contained
-from tapui.provider.declared import Declared
-from tapui.provider.gates import DeclaredGate, GateCall
-from tapui.provider.news import SessionNews
-from tapui.provider.session import Session
-from tapui.provider.threads import Threads
+from tapui.provider.context import DeclaredGate, GateCall
+from tapui.provider.declarations import Declared
+from tapui.provider.session import Session, SessionNews
+from tapui.provider.threads import Threads, contained
 from tapui.provider.tool import is_coroutine
 from tapui.wire.limits import GATE_TIMEOUT, TRANSFORM_TIMEOUT
 from tapui.wire.provider import GateCheck, GateResult

@@ -1,4 +1,4 @@
-"""A link between a provider and a gateway: whole messages both ways, whatever carries them."""
+"""A link between a provider and a gateway: whole messages both ways, over any transport."""
 
 from collections.abc import Awaitable, Callable
 from typing import Protocol, runtime_checkable

@@ -64,5 +64,4 @@ class LoopWatch:
             )
 
     def close(self) -> None:
-        """Look no more."""
         self._is_over.set()

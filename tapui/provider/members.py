@@ -1,14 +1,50 @@
-"""The sessions that a provider is in, with what runs beside them; they outlive a link."""
+"""The sessions that a provider means and is in, with what runs beside them; they outlive a link."""
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from tapui.provider.contained import LEAVE_SECONDS, contained
 from tapui.provider.session import Outlet, Session
+from tapui.provider.threads import LEAVE_SECONDS, contained
 from tapui.wire.message import ActiveSession, Message
 from tapui.wire.provider import ContextUpdate, Push
+
+ALL = "all"
+_OF_CALLERS = "mcp-"
+"""How ids of sessions of tool hosts begin: only who names one is in it."""
+
+
+class NoSuchSession(Exception):  # noqa: N818 - a state of the world
+    """The session that is meant is not there; the text is for the person."""
+
+
+def choose(active: Sequence[ActiveSession], wanted: str | None) -> str:
+    """Return the id of the session for a hello, or `"all"`.
+
+    `wanted` is an id, the beginning of one, a label, or `"all"`; None is the session in front.
+    Raises `NoSuchSession`.
+    """
+    if wanted == ALL:
+        return ALL
+    if wanted is None:
+        own = [one for one in active if not one.id.startswith(_OF_CALLERS)]
+        if not own:
+            raise NoSuchSession("no session is open")
+        return next((one.id for one in own if one.foreground), own[0].id)
+    found = (
+        [one.id for one in active if one.id == wanted]
+        or [one.id for one in active if one.label == wanted]
+        or [one.id for one in active if one.id.startswith(wanted)]
+    )
+    if not found:
+        raise NoSuchSession(f"no session '{wanted}' is open")
+    if len(found) > 1:
+        raise NoSuchSession(
+            f"several sessions are '{wanted}'; name one by its id: {', '.join(found)}"
+        )
+    return found[0]
+
 
 log = logging.getLogger("tapui.provider")
 
@@ -64,14 +100,12 @@ class Members:
         return None
 
     def listed(self, active: Mapping[str, ActiveSession]) -> None:
-        """Take over what the gateway says of the sessions."""
         self._active = active
         for session_id, session in self._sessions.items():
             if session_id in active:
                 session.changed(active[session_id])
 
     def join(self, active: ActiveSession, persist_dir: str | None) -> None:
-        """The provider is in a session now."""
         self._ending.discard(active.id)
         session = self._sessions.get(active.id)
         if session is None:
@@ -81,7 +115,6 @@ class Members:
             self._running[active.id] = asyncio.create_task(self._run(session))
 
     def only(self, session_ids: set[str]) -> None:
-        """The provider is in no other sessions any more."""
         for session_id in self._sessions.keys() - session_ids:
             self._drop(session_id)
 
@@ -94,20 +127,20 @@ class Members:
         return task
 
     def keep_context(self, update: ContextUpdate) -> bool:
-        """Keep what a session is told with every prompt, for the next link; return whether the
-        provider is in that session."""
+        """Keep the context of a session's prompts for the next link; return whether the provider
+        is in that session."""
         if update.session_id is None or update.session_id not in self._sessions:
             return False
         self._contexts[update.session_id] = update
         return True
 
     def forget_contexts(self) -> None:
-        """All sessions are told the same again."""
+        """All sessions get the hello's context again."""
         self._contexts.clear()
 
     @property
     def contexts(self) -> list[ContextUpdate]:
-        """What single sessions are told, otherwise than by the hello."""
+        """The contexts of single sessions that differ from the hello's."""
         return list(self._contexts.values())
 
     def may_have(self, message: Message) -> bool:
@@ -121,7 +154,6 @@ class Members:
         return False
 
     def ended(self, session_id: str) -> None:
-        """The provider has cleaned up after a session."""
         self._ending.discard(session_id)
 
     async def end(self, session_id: str) -> None:
@@ -132,7 +164,6 @@ class Members:
             await asyncio.wait([task])
 
     async def close(self) -> None:
-        """End what runs beside all of them."""
         tasks = [task for task in map(self._drop, list(self._sessions)) if task is not None]
         if tasks:
             _, stubborn = await asyncio.wait(tasks, timeout=LEAVE_SECONDS)

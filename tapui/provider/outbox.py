@@ -1,12 +1,16 @@
-"""What a provider says, in order, on its way to the link."""
+"""What a provider says, in order: updates one of a kind at a time, pushes at the gateway's pace."""
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+
+from msgspec.structs import replace
 
 from tapui.provider.link import Link, ReadyLink
+from tapui.wire.limits import PUSHES_PER_SECOND
 from tapui.wire.message import Message, ToolProgress
-from tapui.wire.provider import ToolResult
+from tapui.wire.provider import ContextUpdate, FilterSet, Push, ToolResult, ToolsUpdate
 
 MAX_PROGRESS = 16
 """Messages of one call's progress that wait for the link; the oldest go first."""
@@ -22,7 +26,6 @@ class Outbox:
         self._offer: Callable[[Message], bool] | None = None
 
     def put(self, message: Message) -> None:
-        """Send a message, after what was put before."""
         if type(message) is ToolResult and self._progress:
             self._waiting.extend(self._progress.pop(message.id, ()))
         if self._offer is not None and not self._waiting and self._offer(message):
@@ -31,7 +34,6 @@ class Outbox:
         self._stir()
 
     def progress(self, told: ToolProgress) -> None:
-        """Send how far a call is, before its result."""
         self._progress.setdefault(told.id, deque(maxlen=MAX_PROGRESS)).append(told)
         self._stir()
 
@@ -40,7 +42,7 @@ class Outbox:
             self._wake.set_result(None)
 
     async def carry(self, link: Link) -> None:
-        """Hand over to the link whatever comes, until it is lost (`LinkLost`)."""
+        """Hand over to the link all that comes, until it is lost (`LinkLost`)."""
         loop = asyncio.get_running_loop()
         self._offer = link.offer if isinstance(link, ReadyLink) else None
         while True:
@@ -58,3 +60,116 @@ class Outbox:
             for call_id in list(self._progress):
                 self._waiting.extend(self._progress.pop(call_id))
         self._offer = offer
+
+
+Update = ToolsUpdate | ContextUpdate | FilterSet
+
+
+class Updates:
+    """Sends updates; while one waits for its acknowledgement the next of its kind is held."""
+
+    def __init__(self, outbox: Outbox) -> None:
+        self._outbox = outbox
+        self._count = 0
+        self._under_way: dict[str, str] = {}
+        """The kind of each update that was sent, by its request's id."""
+        self._held: dict[str, dict[str, Update]] = {}
+
+    def want(self, update: Update) -> None:
+        kind = str(update.__struct_config__.tag)
+        if kind not in self._under_way.values():
+            self._send(kind, update)
+            return
+        about = update.stream if isinstance(update, FilterSet) else update.session_id or ""
+        held = self._held.setdefault(kind, {})
+        held.pop(about, None)
+        held[about] = update
+
+    def settled(self, request_id: str) -> str | None:
+        """An update was acknowledged, or refused; return its kind."""
+        kind = self._under_way.pop(request_id, None)
+        held = self._held.get(kind or "")
+        if kind is not None and held:
+            self._send(kind, held.pop(next(iter(held))))
+        return kind
+
+    def _send(self, kind: str, update: Update) -> None:
+        self._count += 1
+        id_ = f"u{self._count}"
+        self._under_way[id_] = kind
+        self._outbox.put(replace(update, request_id=id_))
+
+
+log = logging.getLogger("tapui.provider")
+
+SECONDS = 1.1
+"""How long a push counts: the gateway's second, and a little for the way there."""
+MAX_HELD = 1_000
+"""Pushes into one session that wait for their turn; further ones are dropped."""
+
+
+class _Lane:
+    """Pushes into one session."""
+
+    def __init__(self) -> None:
+        self.recent = 0
+        self.held: deque[Push] = deque()
+        self.dropped = 0
+
+
+class PushPace:
+    """Sends pushes in order, `PUSHES_PER_SECOND` in any second for each session.
+
+    While `may_send` says no, they wait; `resume` is called when it says yes again.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[Push], None],
+        sleep: Callable[[float], Awaitable[None]],
+        may_send: Callable[[], bool],
+    ) -> None:
+        self._send = send
+        self._sleep = sleep
+        self._may_send = may_send
+        self._lanes: dict[str, _Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def push(self, message: Push) -> None:
+        session_id = message.session_id or ""
+        lane = self._lanes.setdefault(session_id, _Lane())
+        if len(lane.held) < MAX_HELD:
+            lane.held.append(message)
+            self._go_on(lane, session_id)
+            return
+        lane.dropped += 1
+        if lane.dropped == 1:
+            log.warning(
+                "pushes come faster than %d a second for too long; some are dropped",
+                PUSHES_PER_SECOND,
+            )
+
+    def resume(self) -> None:
+        for session_id, lane in list(self._lanes.items()):
+            self._go_on(lane, session_id)
+
+    def _go_on(self, lane: _Lane, session_id: str) -> None:
+        while lane.held and lane.recent < PUSHES_PER_SECOND and self._may_send():
+            lane.recent += 1
+            self._send(lane.held.popleft())
+            task = asyncio.create_task(self._count_down(lane, session_id))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _count_down(self, lane: _Lane, session_id: str) -> None:
+        await self._sleep(SECONDS)
+        lane.recent -= 1
+        self._go_on(lane, session_id)
+        if not lane.held:
+            lane.dropped = 0
+            if lane.recent == 0:
+                self._lanes.pop(session_id, None)
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()

@@ -1,26 +1,132 @@
-"""A provider as a program: arguments, signals, and what it prints."""
+"""A provider as a program: its arguments, what it prints, and its end."""
 
 import argparse
 import asyncio
+import io
 import logging
 import os
 import signal
 import sys
-from collections.abc import Mapping
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import FrameType
+from typing import TextIO
 
 import msgspec
 
-from tapui.provider.declared import Declared
+from tapui import DEFAULT_PORT
+from tapui.invocation import command
+from tapui.provider.conversation import Listener
+from tapui.provider.declarations import Declared
 from tapui.provider.errors import DeclarationError, GatewayRefusal
-from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
-from tapui.provider.listener import Listener
+from tapui.provider.gateway_finder import SESSION_VARIABLE, GatewayFinder
 from tapui.provider.loop_watch import LoopWatch
-from tapui.provider.printing import patient_printing
 from tapui.provider.serving import Serving
-from tapui.provider.trying import try_line
+from tapui.schemas.descriptions import example_words
 from tapui.text import few, safe_text
-from tapui.wire.message import ActiveSession
+from tapui.wire.message import ActiveSession, Tool
+
+MAX_WAITING = 4 * 1024 * 1024
+"""Characters that wait for a reader; further ones are dropped, and counted."""
+PATIENCE = 1.0
+"""Seconds that a thread of a tool waits for room, and that the end waits for what is left."""
+_BLOCK = 64 * 1024
+
+
+class PatientStream(io.TextIOBase):
+    """Takes text at once; a thread of its own writes it to `under`."""
+
+    def __init__(self, under: TextIO) -> None:
+        self._under = under
+        self._waiting: deque[str] = deque()
+        self._size = 0
+        self._dropped = 0
+        self._changed = threading.Condition()
+        self._is_over = False
+        self._thread = threading.Thread(target=self._work, name="printing", daemon=True)
+        self._thread.start()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # it is the other's
+        return self._under.encoding
+
+    def fileno(self) -> int:
+        return self._under.fileno()
+
+    def isatty(self) -> bool:
+        return self._under.isatty()
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        """Take text; wait a moment for room, unless this is the loop's thread."""
+        is_in_loop = threading.current_thread() is threading.main_thread()
+        with self._changed:
+            for start in range(0, len(text), _BLOCK):
+                part = text[start : start + _BLOCK]
+                while self._size + len(part) > MAX_WAITING and not self._is_over:
+                    if is_in_loop or not self._changed.wait(PATIENCE):
+                        self._dropped += len(text) - start
+                        return len(text)
+                self._waiting.append(part)
+                self._size += len(part)
+            self._changed.notify_all()
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing waits here for a flush."""
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._waiting and not self._dropped:
+                    if self._is_over:
+                        return
+                    self._changed.wait()
+                text = "".join(self._waiting)
+                if self._dropped:
+                    text += f"\n[{self._dropped} characters were not printed: they were not read]\n"
+                self._waiting.clear()
+                self._size = self._dropped = 0
+                self._changed.notify_all()
+            data = memoryview(text.encode(self._under.encoding, "replace"))
+            try:
+                # Not by way of `under`: a thread that is stuck in it would hang the program's end.
+                while data:
+                    data = data[os.write(self._under.fileno(), data) :]
+            except (OSError, ValueError):
+                continue  # it was closed: what is printed now goes nowhere
+
+    def end(self) -> None:
+        """Write what is left; wait a little for a slow reader."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        self._thread.join(PATIENCE)
+
+
+@contextmanager
+def patient_printing() -> Iterator[None]:
+    """Print through `PatientStream`s meanwhile."""
+    before = sys.stdout, sys.stderr
+    streams = [PatientStream(one) for one in before if one is not None]
+    if len(streams) == len(before):
+        sys.stdout, sys.stderr = streams
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+        for stream in streams:
+            stream.end()
+
+
+def try_line(tool: Tool, port: int | None) -> str:
+    where = "" if port in (None, DEFAULT_PORT) else f" --port {port}"
+    return command(f"call {tool.name} {example_words(tool.parameters)}".rstrip() + where)
+
 
 REFUSED = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -39,7 +145,6 @@ def run(provider: Declared, argv: list[str] | None = None) -> None:
 
 
 def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
-    """Serve; return whether the gateway has refused the provider."""
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:
@@ -99,7 +204,7 @@ async def _serve(
 
 
 def _end_with_signals(work: "asyncio.Future[None]") -> None:
-    """Cancel `work` with the first signal. A second one ends the process, whatever holds it up: a
+    """Cancel `work` with the first signal. A second one ends the process at once, also past a
     coroutine that does not let go of the loop, or a thread of the author's."""
     loop, has_come = asyncio.get_running_loop(), False
 
@@ -124,11 +229,9 @@ class _Printer(Listener):
         self._has_shown_how = False
 
     def waiting(self, why: str) -> None:
-        """It is not bound, and tries again by itself."""
         self._line(f"waiting: {why}")
 
     def bound(self, sessions: list[ActiveSession]) -> None:
-        """It is in these sessions now."""
         names = ", ".join(f"{one.label} ({one.id})" for one in sessions) or "every session to come"
         self._line(f"in session {names}")
         if self._has_shown_how:
@@ -147,7 +250,6 @@ class _Printer(Listener):
         _say(f"    {msgspec.json.encode({'providers': [entry]}).decode()}")
 
     def noticed(self, text: str) -> None:
-        """The gateway has refused something."""
         self._line(text)
 
     def _line(self, text: str) -> None:

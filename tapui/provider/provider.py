@@ -5,7 +5,7 @@ from contextlib import AbstractAsyncContextManager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from tapui.provider.declared import Declared
+from tapui.provider.declarations import Declared
 from tapui.provider.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class Provider(Declared):
     """What a process offers to Copilot sessions. See `tapui/provider/README.md`.
 
     `name` is unique in a session, together with `instance`. `session` is the id or the label of the
-    session to be in, or `"all"`; without it, the one that is in front. `context` is told to the
+    session to be in, or `"all"`; without it, the one that is in front. `context` goes to the
     agent with every prompt, `startup_context` once. `metadata` (a dict) tells agents of several
     instances which is which. `concurrency` is how many calls are taken at once. `subscribe` are
     names of events to hear of, `call_timeout` the seconds that a call may take unless its tool
@@ -40,7 +40,7 @@ class Provider(Declared):
 
         That is decoded JSON, or a `FileResult`. Raises `ToolError` where the call fails.
         """
-        from tapui.provider.alone import call
+        from tapui.provider.calls import call
 
         return await call(self, tool, dict(arguments or {}))
 

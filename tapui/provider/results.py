@@ -26,7 +26,7 @@ from tapui.wire.surrogates import without_surrogates
 FILE_SECONDS = 300
 """How long a file that the kit writes for a result is there for the gateway to copy."""
 MAX_ERROR = 64 * 1024
-"""Characters of an error that a model is told."""
+"""Characters of an error for the model."""
 _ENVELOPE = 1024
 """Bytes of a `tool.result` beside its data: its type and its id."""
 _CLEARING_SECONDS = 60
@@ -111,7 +111,6 @@ def result_of(call_id: str, value: Any, folder: ResultFolder) -> ToolResult:
 
 
 def error_of(call_id: str, error: ToolError) -> ToolResult:
-    """Return the answer to a call that failed."""
     text = without_surrogates(error.text)
     return ToolResult(
         call_id,
@@ -200,7 +199,6 @@ def _file(value: Any, folder: ResultFolder) -> FileResult:
 
 
 def _copied(given: Path, folder: ResultFolder) -> tuple[Path, int, bytes]:
-    """Copy the file into the folder that the gateway reads."""
     if not given.is_file():
         raise FileNotFoundError(f"{given} is not there, or is no file")
     _check_size(given.stat().st_size)

@@ -7,14 +7,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from tapui.provider.conversation import LinkConversation
-from tapui.provider.declared import Declared
+from tapui.provider.conversation import LinkConversation, Listener
+from tapui.provider.declarations import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.functions import Functions
 from tapui.provider.link import Dial, LinkLost
-from tapui.provider.listener import Listener
 from tapui.provider.members import Members
-from tapui.provider.pacing import PushPace
+from tapui.provider.outbox import PushPace
 from tapui.provider.threads import Threads
 from tapui.secret import Secret
 from tapui.wire.errors import ErrorCode
@@ -71,7 +70,6 @@ class Serving:
         self._pace = PushPace(self._send, sleep, self._is_bound)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
         await self._sleep(seconds)
 
     async def run(self) -> None:
@@ -120,8 +118,6 @@ class Serving:
     # What is declared while it serves
 
     def tools_changed(self) -> None:
-        """The provider's tools are others now."""
-
         def tell() -> None:
             if self._conversation is not None:
                 self._conversation.tools_changed()
@@ -129,8 +125,6 @@ class Serving:
         self._in_loop(tell)
 
     def context_changed(self) -> None:
-        """What is told with every prompt is another text now."""
-
         def tell() -> None:
             self.members.forget_contexts()
             if self._conversation is not None:
@@ -141,7 +135,6 @@ class Serving:
     # What sessions and calls say, from any thread
 
     def post(self, message: Message) -> None:
-        """Send a message as soon as the provider is bound."""
         self._in_loop(lambda: self._post(message))
 
     def _post(self, message: Message) -> None:
@@ -152,7 +145,7 @@ class Serving:
             and self.members.keep_context(message)
             and not self._is_bound()
         ):
-            pass  # it is told with the next hello
+            pass  # it goes with the next hello
         else:
             self._send(message)
 
@@ -171,19 +164,16 @@ class Serving:
         self._held.append(message)
 
     def release(self) -> None:
-        """Send what was held, now that the provider is bound."""
         while self._held:
             self._send(self._held.popleft())
         self._pace.resume()
 
     async def history(self, query: StreamQuery) -> dict[str, list[HistoryLine]]:
-        """Ask for lines of streams. Raises `GatewayRefusal` and `LinkLost`."""
         if self._conversation is None or not self._conversation.is_bound:
             raise LinkLost("the provider is not bound to a session")
         return await self._conversation.history(query)
 
     def progress(self, told: ToolProgress) -> None:
-        """Tell how far a call is."""
         self._in_loop(lambda: self._progress(told))
 
     def _progress(self, told: ToolProgress) -> None:
@@ -191,7 +181,6 @@ class Serving:
             self._conversation.outbox.progress(told)
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the loop and wait for it, in a thread."""
         if threading.get_ident() == self._thread:
             work.close()
             raise RuntimeError("wait_for is for plain functions; a coroutine awaits")

@@ -3,8 +3,11 @@
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+import msgspec
+from msgspec import Raw
+
+from tapui.provider.checks import json_object, sendable, short_context
 from tapui.provider.errors import DeclarationError
-from tapui.provider.sending import json_object, sendable, short_context
 from tapui.wire.limits import MAX_HISTORY, MAX_NAME, MAX_STREAMS
 from tapui.wire.message import ActiveSession, Level, Message
 from tapui.wire.provider import ContextUpdate, HistoryLine, Push, StreamQuery
@@ -67,7 +70,6 @@ class Session:
         return self._active.state == "idle"
 
     def changed(self, active: ActiveSession) -> None:
-        """Take over what the gateway says of it now."""
         self._active = active
 
     def push(
@@ -119,3 +121,21 @@ class Session:
         if not 1 <= len(streams) <= MAX_STREAMS:
             raise DeclarationError(f"query: 1 to {MAX_STREAMS} streams at once")
         return await self._outlet.history(sendable(StreamQuery("", list(streams), self.id, last)))
+
+
+class SessionNews:
+    """Something that happened in a session: the event's `name`, and its `data` (a dict)."""
+
+    def __init__(self, session: Session, name: str, data: Raw) -> None:
+        self.session = session
+        self.name = name
+        self._data = data
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """What the event says; see "What a host tells" in `tapui/wire/README.md`."""
+        found: dict[str, Any] = msgspec.json.decode(self._data, type=dict[str, Any])
+        return found
+
+    def __repr__(self) -> str:
+        return f"SessionNews({self.name!r})"

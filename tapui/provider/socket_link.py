@@ -31,10 +31,12 @@ MAX_FRAME = 2 * MAX_RESULT_BYTES
 """Bytes of a message of the gateway's."""
 
 
-async def dial_socket(url: str, end: Path | None = None) -> "SocketLink":
+async def dial_socket(
+    url: str, end: Path | None = None, *, within: float = OPEN_SECONDS
+) -> "SocketLink":
     """Open a link to the gateway at `url`, such as `ws://localhost:9400`. Raises `LinkLost`.
 
-    `end` is its Unix socket, which is used where it can be.
+    `end` is its Unix socket, which is used where it can be; `within` seconds it must be open.
     """
     from websockets.client import ClientProtocol
     from websockets.exceptions import InvalidURI
@@ -47,7 +49,7 @@ async def dial_socket(url: str, end: Path | None = None) -> "SocketLink":
     loop = asyncio.get_running_loop()
     link = SocketLink(ClientProtocol(place, max_size=MAX_FRAME))
     try:
-        async with asyncio.timeout(OPEN_SECONDS):
+        async with asyncio.timeout(within):
             line = None if end is None else await local_socket.reach(end, REACH_SECONDS)
             if line is not None:
                 await loop.create_unix_connection(lambda: link, sock=line)
@@ -96,34 +98,28 @@ class SocketLink(asyncio.Protocol):
     # The loop's side
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection stands: ask for the WebSocket."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._protocol.send_request(self._protocol.connect())
         self._write()
 
     def data_received(self, data: bytes) -> None:
-        """Read what came."""
         self._protocol.receive_data(data)
         self._read()
 
     def eof_received(self) -> None:
-        """The gateway says nothing more."""
         self._protocol.receive_eof()
         self._read()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
         self._lose(self._why(error))
         if not self._gone.done():
             self._gone.set_result(None)
 
     def pause_writing(self) -> None:
-        """The gateway reads slower than is written."""
         self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """It has caught up."""
         if self._writable is not None and not self._writable.done():
             self._writable.set_result(None)
         self._writable = None
@@ -202,7 +198,6 @@ class SocketLink(asyncio.Protocol):
     # The provider's side: `Link`
 
     async def send(self, message: Message) -> None:
-        """Send a message; returns once the link takes more. Raises `LinkLost`."""
         if self.offer(message):
             return
         if self._lost is not None:
@@ -214,7 +209,6 @@ class SocketLink(asyncio.Protocol):
             await self._writable
 
     def offer(self, message: Message) -> bool:
-        """Send a message if the link takes it now."""
         if self._writable or self._lost is not None or self._protocol.state is not self._open:
             return False
         self._queue(message)
@@ -227,7 +221,6 @@ class SocketLink(asyncio.Protocol):
             self._loop.call_soon(self._write)
 
     async def receive(self) -> Message:
-        """Return the gateway's next message. Raises `LinkLost`."""
         while not self._came:
             if self._lost is not None:
                 raise self._lost
@@ -236,12 +229,10 @@ class SocketLink(asyncio.Protocol):
         return self._came.popleft()
 
     def abort(self) -> None:
-        """Drop the connection at once, at whatever point it is."""
         if self._transport is not None:
             self._transport.abort()
 
     async def close(self) -> None:
-        """Leave; what was sent still goes out."""
         if self._lost is None and self._transport is not None and not self._transport.is_closing():
             if self._protocol.state is self._open:
                 self._protocol.send_close(1000)

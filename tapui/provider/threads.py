@@ -1,13 +1,39 @@
-"""Threads in which plain functions run, so that one that blocks stops nothing else."""
+"""Running an author's functions: plain ones in threads; none ends what awaits it."""
 
 import asyncio
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+LEAVE_SECONDS = 1.0
+"""How long cancelled coroutines have to come to their end, when their provider leaves."""
+
+
+class FunctionEnded(Exception):  # noqa: N818 - a state of the function
+    """A function raised what is meant to end a program or a task, such as `SystemExit`."""
+
+
+async def contained(work: Awaitable[T]) -> T:
+    """Await what an author wrote. Raises an `Exception` where that raises anything.
+
+    `asyncio.CancelledError` is raised where the awaiting task was cancelled, and not otherwise.
+    """
+    try:
+        return await work
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise FunctionEnded("it was cancelled by itself") from error
+    except Exception:
+        raise
+    except BaseException as error:
+        raise FunctionEnded(f"it raised {type(error).__name__}") from error
+
 
 MOST = 32
 """Functions that run at once; more of them wait."""
@@ -102,7 +128,7 @@ class Threads:
         return result
 
     def give_up(self, job: Job) -> str | None:
-        """Nobody waits for a job any more; return its thread's name if its function runs on.
+        """Give a job up; return its thread's name if its function runs on.
 
         It cannot be stopped: another thread takes the place of its own until it returns.
         """
@@ -124,7 +150,6 @@ class Threads:
             return [job.name for job in self._at_work]
 
     def close(self) -> None:
-        """Let the threads end that wait for work."""
         for _ in range(self._threads):
             self._jobs.put(None)
         self._threads = 0
@@ -139,7 +164,7 @@ class Threads:
                 thread.name = f"tool {job.name}"
                 try:
                     job.result = job.function()
-                except BaseException as error:  # noqa: BLE001 - it is told in the loop
+                except BaseException as error:  # noqa: BLE001 - it is raised in the loop
                     job.error = error
             with self._lock:
                 job.is_over = True
@@ -150,7 +175,7 @@ class Threads:
                 try:
                     self._loop.call_soon_threadsafe(self._hand_back)
                 except RuntimeError:
-                    return  # the loop is closed: nobody waits
+                    return  # the loop is closed
             if job.is_lost:
                 return  # another thread has taken this one's place
 

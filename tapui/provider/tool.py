@@ -1,4 +1,4 @@
-"""A function as a tool: what is told of it, and how it is run."""
+"""A function as a tool: its definition, and how it is run."""
 
 import functools
 import inspect
@@ -10,9 +10,8 @@ import msgspec
 from msgspec import Raw
 
 from tapui.provider.context import Context
-from tapui.provider.docstrings import read_docstring
 from tapui.provider.errors import INVALID_ARGS, DeclarationError, ToolError
-from tapui.provider.signature import Signature, name_of_given
+from tapui.provider.signature import Signature, name_of_given, read_docstring
 from tapui.wire import codec
 from tapui.wire.limits import MAX_CALL_TIMEOUT, MAX_SCHEMA_DEPTH
 from tapui.wire.message import Tool
@@ -71,7 +70,6 @@ class ToolFunction:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.definition.name
 
     def bind(self, arguments: Raw, context: Context) -> Bound:

@@ -1,7 +1,7 @@
 """Whether arguments fit a tool's schema, found out in a process that may be ended at any time.
 
 A schema comes from outside. A few lines of references suffice to keep any validator busy for hours,
-or to fill the memory; a process of its own, with limits, costs nobody else anything.
+or to fill the memory; a process of its own, with limits, keeps that away from all others.
 """
 
 import asyncio
@@ -109,7 +109,6 @@ class _Process:
                 process.kill()
 
     def end(self) -> None:
-        """End it, if it runs, and never start it."""
         with self._lock:
             self._is_over = True
             if self._process is not None:

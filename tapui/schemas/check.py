@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from tapui.schemas.described import type_words
+from tapui.schemas.descriptions import remote_reference, type_words
 from tapui.schemas.key_values import near_words, type_of
-from tapui.schemas.references import remote_reference
 
 MAX_FAULTS = 20
 """Faults that are reported."""
@@ -25,7 +24,6 @@ _PATTERN_BYTES = 1024 * 1024
 
 
 def main() -> int:
-    """Answer the question on stdin."""
     import msgspec
 
     question = msgspec.json.decode(sys.stdin.buffer.read())
@@ -43,7 +41,6 @@ def limit(seconds: int) -> None:
 
 
 def answer(schema: Any, arguments: Any) -> dict[str, Any]:
-    """Return the verdict on decoded arguments."""
     import jsonschema_rs
 
     if (target := remote_reference(schema)) is not None:

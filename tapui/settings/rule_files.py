@@ -10,8 +10,8 @@ from typing import Any
 
 from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text, text_of
 from tapui.home.paths import MANAGED, Home
-from tapui.policies.guarded import Guards
-from tapui.policies.reading import FolderRules, RuleFault, RuleFile, RuleReader
+from tapui.policies.guards import Guards
+from tapui.policies.rule_reader import FolderRules, RuleFault, RuleFile, RuleReader
 from tapui.policies.rules import PolicyRule
 from tapui.settings.toml_file import key_lines, line_of, syntax_fault
 from tapui.wire.subjects import RuleSource

@@ -32,7 +32,7 @@ class CopilotSessions:
         return "" if self._panes is None else self._panes.name
 
     def sessions(self) -> list[SessionOnDisk]:
-        from tapui.hosts.copilot.finding.stored import stored_sessions
+        from tapui.hosts.copilot.finding.stored_sessions import stored_sessions
 
         try:
             found = stored_sessions(self._copilot_home)

@@ -1,11 +1,14 @@
 """The gateway in memory: the real core, its effects carried out at once, time turned by hand."""
 
+import asyncio
+import heapq
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 
 from tapui.core.effects import (
@@ -31,10 +34,44 @@ from tapui.files.locked_folder import FOLDER_MODE, folder_name
 from tapui.policies.reading import FolderRules
 from tapui.runtime import disk_work
 from tapui.runtime.system import RegexMatcher, SystemMint, new_run
+from tapui.policies.rule_reader import FolderRules
+from tapui.runtime import files
+from tapui.runtime.matcher import RegexMatcher
+from tapui.runtime.mint import SystemMint, new_run
 from tapui.settings import Settings
-from tapui.testing.clock import HandClock
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
+
+
+class HandClock:
+    """Seconds of a steady clock that only `turn` moves. It begins at the present moment."""
+
+    def __init__(self) -> None:
+        self._now = time.monotonic()
+        self._order = count()
+        self._sleepers: list[tuple[float, int, asyncio.Future[None]]] = []
+
+    def now(self) -> float:
+        return self._now
+
+    async def sleep(self, seconds: float) -> None:
+        awake: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        heapq.heappush(self._sleepers, (self._now + seconds, next(self._order), awake))
+        await awake
+
+    @property
+    def next_sleeper(self) -> float | None:
+        """When the next sleeper wakes, or None."""
+        while self._sleepers and self._sleepers[0][2].done():
+            heapq.heappop(self._sleepers)
+        return self._sleepers[0][0] if self._sleepers else None
+
+    def turn(self, now: float) -> None:
+        """Move to a time, never back, and wake who has slept until then."""
+        self._now = max(self._now, now)
+        while (due := self.next_sleeper) is not None and due <= self._now:
+            heapq.heappop(self._sleepers)[2].set_result(None)
+
 
 PROVIDER_TOKEN = "ptk-in-memory"  # noqa: S105 - opens nothing but the gateway of one test
 _INTERNAL_TOKEN = "itk-in-memory"  # noqa: S105 - likewise
@@ -56,7 +93,6 @@ class Folders:
 
     @property
     def root(self) -> Path:
-        """Where it is."""
         if self._root is None:
             self._root = Path(tempfile.mkdtemp(prefix="tapui-test-"))
         return self._root
@@ -72,7 +108,6 @@ class Folders:
         return os.open(path, os.O_RDONLY | os.O_DIRECTORY), path
 
     def remove(self) -> None:
-        """Remove it with all that is in it."""
         if self._root is not None:
             shutil.rmtree(self._root, ignore_errors=True)
             self._root = None
@@ -81,7 +116,7 @@ class Folders:
 class MemoryGateway:
     """Takes messages and hands out what they cause before it returns. For one thread.
 
-    `happened` is told each turn's events. Nothing is recorded but in memory: what must be durable
+    `happened` gets each turn's events. Nothing is recorded but in memory: what must be durable
     is so at once.
     """
 
@@ -121,17 +156,14 @@ class MemoryGateway:
         return number
 
     def given(self, number: ConnectionId, message: Message) -> None:
-        """Take a message of an end that speaks in messages."""
         self.core.given(number, message, self._clock.now())
         self.run()
 
     def received(self, number: ConnectionId, data: bytes) -> None:
-        """Take a frame of an end that speaks in bytes."""
         self.core.received(number, data, self._clock.now())
         self.run()
 
     def left(self, number: ConnectionId) -> None:
-        """An end is gone."""
         if self._peers.pop(number, None) is not None:
             self.core.tell(self._clock.now(), self.core.closed, number)
             self.run()
@@ -146,7 +178,6 @@ class MemoryGateway:
 
     @property
     def next_deadline(self) -> float | None:
-        """When `tick` is due next, or None."""
         return self.core.next_deadline
 
     def tick(self) -> None:
@@ -159,7 +190,7 @@ class MemoryGateway:
     def run(self) -> None:
         """Carry out what the core has brought forth, and what comes of it, until it is quiet."""
         if self._is_running:
-            return  # what an end sends while it is told something is carried out by that turn
+            return  # what an end sends while it receives is carried out by that turn
         self._is_running = True
         try:
             while True:

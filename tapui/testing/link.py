@@ -19,7 +19,7 @@ _read: msgspec.json.Decoder[ToProvider] = msgspec.json.Decoder(ToProvider)
 class MemoryLink:
     """The provider's end of a connection to a gateway in memory. Implements `Link`.
 
-    `refused` is told each refusal as it leaves the gateway.
+    `refused` gets each refusal as it leaves the gateway.
     """
 
     def __init__(self, gateway: MemoryGateway, refused: Callable[[Error], None]) -> None:
@@ -51,7 +51,6 @@ class MemoryLink:
         self._gateway.received(self.number, data)
 
     async def receive(self) -> Message:
-        """Return the gateway's next message."""
         while not self._inbox:
             if self._lost is not None:
                 raise LinkLost(self._lost)
@@ -63,7 +62,6 @@ class MemoryLink:
         return self._inbox.popleft()
 
     async def close(self) -> None:
-        """Leave."""
         self.lose("closed by the provider")
 
     def lose(self, reason: str) -> None:

@@ -4,7 +4,7 @@ import os
 from types import TracebackType
 
 from tapui.provider import Provider
-from tapui.testing.hosting import HostedSession
+from tapui.testing.memory_host import HostedSession
 from tapui.testing.session import ProviderSession
 from tapui.testing.stage import LAST_MOMENT, Stage
 
@@ -24,7 +24,6 @@ class OpenTest:
 
     @property
     def is_open(self) -> bool:
-        """Whether it was opened and not closed."""
         return self._stage is not None
 
     async def __aenter__(self) -> ProviderSession:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the asynchronous fixture where somebody runs such fixtures."""
+    """Add the asynchronous fixture where pytest-asyncio runs such fixtures."""
     if config.pluginmanager.hasplugin("asyncio"):
         from tapui.testing import session_fixture
 

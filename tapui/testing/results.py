@@ -66,7 +66,7 @@ class CallResult:
 
     @property
     def text(self) -> str:
-        """The result as the agent reads it: text as it is, all else as JSON."""
+        """The result as the agent reads it: text unchanged, all else as JSON."""
         data = self.data
         return data if isinstance(data, str) else msgspec.json.encode(data).decode()
 
@@ -117,7 +117,7 @@ class StartedCall:
     ) -> None:
         self.tool = tool
         self.id = ""
-        """The gateway's id of it, as the provider is told; empty for one that was not begun."""
+        """The gateway's id of it, as the provider gets it; empty for one that was not begun."""
         self._errors = errors
         self._abort = abort
         self._wait = wait
@@ -127,12 +127,10 @@ class StartedCall:
         self._outcome: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
 
     def told(self, text: str) -> None:
-        """Take a line of progress."""
         self._told.append(text)
         self._news.set()
 
     def ended(self, outcome: ToolOutcome) -> None:
-        """Take how it ended."""
         if self._outcome.done():
             raise AssertionError(f"the call of '{self.tool}' ended twice")
         self._outcome.set_result(outcome)
@@ -180,7 +178,6 @@ class NativeVerdict:
 
     @classmethod
     def of(cls, decided: HookDecision) -> "NativeVerdict":
-        """Return what the gateway decided."""
         return cls(decided.decision, decided.reason, decided.context)
 
     @property
@@ -204,7 +201,6 @@ class PromptedTurn:
 
     @classmethod
     def of(cls, prompt: str, prepared: PromptPrepared) -> "PromptedTurn":
-        """Return what the gateway made of a prompt."""
         return cls(prompt, prepared.context, prepared.sections)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tapui.testing.hosting import HostedSession
+from tapui.testing.memory_host import HostedSession
 from tapui.testing.results import (
     CallResult,
     NativeVerdict,
@@ -75,7 +75,7 @@ class ProviderSession:
     ) -> NativeVerdict:
         """Ask whether a tool of the session's own may run, as `bash` with a command.
 
-        Rules and gates of the provider decide. Subscribers are told of a call that may run as one
+        Rules and gates of the provider decide. Subscribers hear of a call that may run as one
         that has run.
         """
         given = {**(args or {}), **more}

@@ -4,18 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from typing import TypeVar
 
-from tapui.provider.choosing import ALL
 from tapui.provider.link import Link, LinkLost
+from tapui.provider.members import ALL
 from tapui.provider.provider import Provider
 from tapui.provider.serving import Serving
 from tapui.secret import Secret
-from tapui.testing.clock import HandClock
-from tapui.testing.failures import begin_taking, end_taking
-from tapui.testing.faults import Faults, NoAnswer, in_a_line
-from tapui.testing.gateway import PROVIDER_TOKEN, Folders, MemoryGateway, TestedEnd
-from tapui.testing.hosting import MemoryHost
+from tapui.testing.faults import Faults, NoAnswer, begin_taking, end_taking, in_a_line, whereabouts
+from tapui.testing.gateway import PROVIDER_TOKEN, Folders, HandClock, MemoryGateway, TestedEnd
 from tapui.testing.link import MemoryLink
-from tapui.testing.whereabouts import whereabouts
+from tapui.testing.memory_host import MemoryHost
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode
 from tapui.wire.events import ApprovalRequested, Entry
@@ -120,7 +117,6 @@ class Stage:
             self._link.lose("the test has cut the connection")
 
     def let_in(self) -> None:
-        """Let the provider connect again."""
         self._is_refusing = False
 
     @property
@@ -151,7 +147,6 @@ class Stage:
             raise NoAnswer("the provider has left")
 
     async def stop(self) -> None:
-        """End the provider in order, and everything with it."""
         work, self._work = self._work, None
         if work is not None:
             work.cancel()
@@ -166,7 +161,7 @@ class Stage:
         self.folders.remove()
 
     async def _threads_ended(self) -> None:
-        """Give functions in threads a moment to return, which nobody waits for any more."""
+        """Give functions in threads, whose calls were given up, a moment to return."""
         assert self._serving is not None, "it was started"
         threads = self._serving.functions.threads
         looks = int(LAST_MOMENT / _LOOK)

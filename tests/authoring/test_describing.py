@@ -7,7 +7,7 @@ from msgspec import Raw, Struct
 
 from tapui.authoring.description import as_markdown, as_text, signature_of
 from tapui.provider import Provider
-from tapui.provider.trying import try_line
+from tapui.provider.program import try_line
 from tapui.wire.message import Tool
 
 

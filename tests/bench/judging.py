@@ -2,12 +2,12 @@
 
 import time
 
-from tapui.policies import commands, forbidding
-from tapui.policies.guarded import Guards
-from tapui.policies.judging import judge, strictest
+from tapui.policies import command_meaning, commands
+from tapui.policies.guards import Guards
 from tapui.policies.leads import Leads
 from tapui.policies.requests import of_call, of_permission
 from tapui.policies.rules import PolicyRule
+from tapui.policies.verdicts import judge, strictest
 
 FOLDER = "/home/me/src/app"
 RULES = [
@@ -74,7 +74,7 @@ def _took_call(text: str) -> float:
 
 def _forget() -> None:
     commands.parsed.cache_clear()
-    forbidding.meaning.cache_clear()
+    command_meaning.meaning.cache_clear()
 
 
 def times(seconds: float) -> list[float]:

@@ -8,7 +8,7 @@ import pytest
 from tapui.cli.commands.copilot import FLAG, way_in
 from tapui.cli.failure import Failure
 from tapui.home.paths import Home as Folders
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
+from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.rig.gateway import Home
 
 PRINTS = '#!/bin/sh\necho "$@"\n'

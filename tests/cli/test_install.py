@@ -4,7 +4,7 @@ import hashlib
 import re
 import stat
 
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
+from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.rig.gateway import Home
 
 

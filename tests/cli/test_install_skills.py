@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from tapui.hosts.copilot.install.skill_files import SKILLS, SkillFile, skill_files
+from tapui.hosts.copilot.install.own_files import SKILLS, SkillFile, skill_files
 from tests.rig.gateway import Home
 
 

@@ -43,8 +43,8 @@ from tapui.core.gateway import Gateway
 from tapui.core.model import Standing, Way
 from tapui.core.trust.grants import Grant
 from tapui.hosts.local import LocalHost
-from tapui.policies.guarded import Guards
-from tapui.policies.reading import FolderRules
+from tapui.policies.guards import Guards
+from tapui.policies.rule_reader import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.runtime.system import RegexMatcher
 from tapui.secret import Secret

@@ -196,7 +196,7 @@ def test_a_changed_file_of_a_folder_holds_at_once(talk: Conversation) -> None:
     host = talk.host()
     host.open("s1", cwd="/a")
     talk.rules(*allow("npm"))
-    from tapui.policies.reading import FolderRules
+    from tapui.policies.rule_reader import FolderRules
 
     read = FolderRules("/a", "/a", ask("npm publish", source="folder"))
     talk.tell(talk.gateway.policies.folder_changed, read)

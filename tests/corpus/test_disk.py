@@ -13,9 +13,8 @@ from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
-from tapui.hosts.copilot.install.skill_files import skill_files
+from tapui.hosts.copilot.install.own_files import ExtensionFile, skill_files
 from tapui.mcp_servers.config.own_file import add_server, remove_server
 from tapui.mcp_servers.config.reading import read_folder, read_own
 from tapui.mcp_servers.consent.allowable import Allowable

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tapui.hosts.copilot.uplink import HostTiming
+
 _LISTENER = """
 import socket, sys
 held = [socket.create_server((host, 0)) for host in sys.argv[1:]]
@@ -36,6 +38,12 @@ class Pretender:
         """End the process; its locks stay."""
         self.process.kill()
         self.process.wait(10)
+
+
+@pytest.fixture
+def timing() -> HostTiming:
+    """The host's time limits; a test parametrizes others."""
+    return HostTiming()
 
 
 @pytest.fixture

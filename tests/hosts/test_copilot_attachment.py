@@ -10,13 +10,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tapui.hosts import for_models
 from tapui.hosts.copilot import attachment, sdk
-from tapui.hosts.copilot import host as host_module
-from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.gateway_host import Uplink
-from tapui.hosts.copilot.session import toolset
-from tapui.hosts.copilot.session.joining import join
+from tapui.hosts.copilot.sdk import AttachError, join
+from tapui.hosts.copilot.uplink import HostTiming, Uplink
+from tapui.hosts.for_models import MEDIA_BYTES
 from tapui.wire.host import (
     Sender,
     SessionClose,
@@ -43,24 +40,23 @@ def cli(copilot_home: Path) -> Iterator[CliPlayed]:
 
 
 @pytest.fixture
-def hosted(cli: CliPlayed, copilot_home: Path) -> Iterator[HostThread]:
+def hosted(cli: CliPlayed, copilot_home: Path, timing: HostTiming) -> Iterator[HostThread]:
     """A host that has attached to both sessions."""
     sdk.load()  # on a busy machine that alone takes most of the time that is waited
     gateway = GatewayPlayed()
-    with HostThread(gateway, copilot_home) as host:
+    with HostThread(gateway, copilot_home, timing=timing) as host:
         until(lambda: len(gateway.of(SessionOpen)) == 2, what="both sessions")
         until(lambda: len(cli.asked("session.tools.set")) == 2, what="the tools of both")
         yield host
 
 
 def test_session_that_cannot_be_attached_to_leaves_the_others_alone(
-    cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, copilot_home: Path
 ) -> None:
-    monkeypatch.setattr(attachment, "SETTLE_TIME", 0.05)
-    monkeypatch.setattr(host_module, "SCAN_INTERVAL", 0.05)
     cli.broken = {"s1"}
     gateway = GatewayPlayed()
-    with HostThread(gateway, copilot_home) as host:
+    timing = HostTiming(scan=0.05, settle=0.05)
+    with HostThread(gateway, copilot_home, timing=timing) as host:
         assert gateway.wait(SessionOpen).session.id == "s2"
 
         def tries() -> int:
@@ -113,10 +109,10 @@ def ends(cli: CliPlayed, session: str) -> None:
     )
 
 
+@pytest.mark.parametrize("timing", [HostTiming(replace=0.01)])
 def test_session_that_ends_only_after_another_came_on_screen_was_replaced(
-    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, hosted: HostThread
 ) -> None:
-    monkeypatch.setattr(attachment, "REPLACE_TIME", 0.01)
     gateway = hosted.gateway
     cli.shows("s3")
     opened = gateway.wait(SessionOpen, lambda one: one.session.id == "s3")
@@ -126,10 +122,10 @@ def test_session_that_ends_only_after_another_came_on_screen_was_replaced(
     assert (closed.session_id, closed.replaced_by) == ("s1", "s3")
 
 
+@pytest.mark.parametrize("timing", [HostTiming(replace=0.01)])
 def test_session_that_ends_while_its_follower_is_joined_was_replaced(
-    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, hosted: HostThread
 ) -> None:
-    monkeypatch.setattr(attachment, "REPLACE_TIME", 0.01)
     gateway = hosted.gateway
     cli.slow = {"s3"}
     cli.shows("s3")
@@ -143,11 +139,10 @@ def test_session_that_ends_while_its_follower_is_joined_was_replaced(
     assert (closed.session_id, closed.replaced_by) == ("s1", "s3")
 
 
+@pytest.mark.parametrize("timing", [HostTiming(replace=0.01, after_shutdown=0.01)])
 def test_session_that_another_joined_on_screen_stays_beside_it(
-    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, hosted: HostThread
 ) -> None:
-    monkeypatch.setattr(attachment, "REPLACE_TIME", 0.01)
-    monkeypatch.setattr(attachment, "SHUTDOWN_TIME", 0.01)
     gateway = hosted.gateway
     cli.shows("s3")
     gateway.wait(SessionOpen, lambda one: one.session.id == "s3")
@@ -195,8 +190,8 @@ def test_image_reaches_the_model_as_an_image_and_other_files_by_their_path(
     link.symlink_to(file)
     linked = answered_with(cli, hosted, FileResult(str(link), "image/png", size))
     assert "binaryResultsForLlm" not in linked
-    monkeypatch.setattr(for_models, "MEDIA_BYTES", size - 1)
-    large = answered_with(cli, hosted, FileResult(str(file), "image/png", size))
+    os.truncate(file, MEDIA_BYTES + 1)
+    large = answered_with(cli, hosted, FileResult(str(file), "image/png", MEDIA_BYTES + 1))
     assert "binaryResultsForLlm" not in large
     assert large["resultType"] == "success"
 
@@ -220,12 +215,11 @@ def test_calls_are_noted_on_disk_outside_of_the_loops_thread(
 
 
 def test_tools_that_another_program_offers_are_told_once_however_their_number_changes(
-    cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, copilot_home: Path
 ) -> None:
-    monkeypatch.setattr(toolset, "RETRY_TIME", 0.05)
     cli.taken = {"greet", "tap_list_streams"}
     gateway = GatewayPlayed()
-    with HostThread(gateway, copilot_home) as host:
+    with HostThread(gateway, copilot_home, timing=HostTiming(retry_tools=0.05)) as host:
 
         def clashes() -> list[str]:
             return [text for _, text in host.reports if "greet" in text]
@@ -236,11 +230,9 @@ def test_tools_that_another_program_offers_are_told_once_however_their_number_ch
         until(lambda: len(cli.asked("session.tools.set")) > 10, what="further tries")
         assert not gateway.of(SessionUpdate, tools_revision=1)
         cli.taken = set()
-        sessions = [host.host._session(one) for one in cli.sessions]
-        until(lambda: not any(one and one.toolset._refused for one in sessions), what="tools set")
-        assert len(clashes()) == 2
         for session in cli.sessions:
             gateway.wait(SessionUpdate, session_id=session, tools_revision=1)
+        assert len(clashes()) == 2
 
 
 def test_gateway_learns_when_a_session_has_taken_its_tools(
@@ -295,10 +287,10 @@ def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThrea
     assert [one.traceparent for one in gateway.of(ToolInvoke)] == [given, None, None]
 
 
+@pytest.mark.parametrize("timing", [HostTiming(ping=0.5)])
 def test_a_cli_that_answers_nothing_is_told_until_it_answers(
-    cli: CliPlayed, hosted: HostThread, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, hosted: HostThread
 ) -> None:
-    monkeypatch.setattr(attachment, "PING_TIME", 0.5)
 
     def told() -> list[tuple[str, bool]]:
         updates = hosted.gateway.of(SessionUpdate)
@@ -316,13 +308,12 @@ def test_a_cli_that_answers_nothing_is_told_until_it_answers(
 def test_a_cli_that_is_left_while_its_sessions_are_joined_again_is_not_connected_to_again(
     cli: CliPlayed, hosted: HostThread
 ) -> None:
-    (running,) = hosted.host._running.values()
-    (joined,) = hosted.host._attachments.values()
+    (joined,) = hosted.host.attachments.values()
     cli.slow = {"s1"}
     cli.drop()
     until(lambda: len(cli.asked("session.resume")) == 3, what="s1 is joined again")
     asyncio.run_coroutine_threadsafe(joined.leave(), hosted.loop).result(10)
-    until(running.done, what="the attachment's end")
+    until(lambda: not hosted.host.attachments, what="the attachment's end")
     assert len(cli.asked("session.resume")) == 3
 
 

@@ -562,4 +562,4 @@ def test_every_event_that_is_told_is_known_to_those_who_subscribe(translator: Tr
         "session.usage_info",
         "system.notification",
     }
-    assert translator._table.keys() - updates <= SESSION_EVENTS
+    assert translator.table.keys() - updates <= SESSION_EVENTS

@@ -10,14 +10,16 @@ from typing import Any
 import pytest
 
 from tapui.hosts.copilot.finding.discovery import holders
-from tapui.hosts.copilot.own.own_model import model_of, provider_of, with_provider
+from tapui.hosts.copilot.finding.stored_sessions import is_trusted
 from tapui.hosts.copilot.own.own_session import (
     StartError,
     checked_folder,
     checked_model,
     checked_name,
+    model_of,
+    provider_of,
+    with_provider,
 )
-from tapui.hosts.copilot.own.trusted import is_trusted
 from tapui.wire.steering import SessionStart
 
 

@@ -154,11 +154,8 @@ def test_a_link_is_not_followed(tmp_path: Path) -> None:
         read(other)
 
 
-def test_only_the_end_of_a_huge_file_is_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(history, "_MOST_BYTES", 10_000)
-    huge = event(1, "user.message", content="x" * 100_000)
+def test_only_the_end_of_a_huge_file_is_read(tmp_path: Path) -> None:
+    huge = event(1, "user.message", content="x" * 5 * 1024 * 1024)
     (turn,) = read(written(tmp_path, huge, *TURN))
     assert turn.head.prompt == "go now"
 

@@ -8,9 +8,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.gateway_host import Uplink
-from tapui.hosts.copilot.session import hooks as module
 from tapui.hosts.copilot.session.hooks import LEFT, CliHooks
+from tapui.hosts.copilot.uplink import HostTiming, SessionUplink
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
     HookDecision,
@@ -27,18 +26,20 @@ Answer = Callable[[Any], Message | None]
 class Asked:
     """Hooks of the session `s1`, and the gateway that `answer`s their questions a turn later."""
 
-    def __init__(self, answer: Answer = lambda _: None) -> None:
+    def __init__(self, answer: Answer = lambda _: None, timing: HostTiming | None = None) -> None:
         self.questions: list[Any] = []
         self.reports: list[str] = []
         self.came = asyncio.Event()
         self._answer = answer
         self.asks_nothing = False
         self.hooks = CliHooks(
-            "s1",
-            Uplink(
+            SessionUplink(
                 self._send,
                 lambda: f"c{len(self.questions)}",
                 lambda text, _: self.reports.append(text),
+                timing or HostTiming(),
+                id="s1",
+                spawn=asyncio.create_task,
             ),
             asks_nothing=lambda: self.asks_nothing,
         )
@@ -66,9 +67,9 @@ def _base(session_id: str) -> dict[str, Any]:
     return {"sessionId": session_id, "timestamp": datetime.now(UTC), "workingDirectory": "/code"}
 
 
-def asked(answer: Answer = lambda _: None) -> Asked:
+def asked(answer: Answer = lambda _: None, timing: HostTiming | None = None) -> Asked:
     """Return hooks that are open."""
-    one = Asked(answer)
+    one = Asked(answer, timing)
     one.hooks.open()
     return one
 
@@ -121,9 +122,8 @@ async def test_arguments_that_cannot_be_told_are_refused() -> None:
     assert "refused" in one.reports[0]
 
 
-async def test_silence_of_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DECISION_TIME", 0.05)
-    one = asked()
+async def test_silence_of_the_gateway_refuses() -> None:
+    one = asked(timing=HostTiming(decision=0.05))
     said = await one.tool()
     assert said["permissionDecision"] == "deny"
     assert "did not decide about bash" in said["permissionDecisionReason"]
@@ -132,11 +132,8 @@ async def test_silence_of_the_gateway_refuses(monkeypatch: pytest.MonkeyPatch) -
     assert not one.hooks.answered(late)
 
 
-async def test_silence_of_the_gateway_lets_a_tool_run_where_nothing_is_in_force(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "DECISION_TIME", 0.05)
-    one = asked()
+async def test_silence_of_the_gateway_lets_a_tool_run_where_nothing_is_in_force() -> None:
+    one = asked(timing=HostTiming(decision=0.05))
     one.hooks.guarded(is_guarded=False)
     assert await one.tool() is None
     assert "it was left to Copilot, as no rule and no gate is in force" in one.reports[0]
@@ -236,20 +233,14 @@ async def test_prompt_without_context_goes_out_as_it_is(answer: Answer) -> None:
     assert await asked(answer).prompt("hello") is None
 
 
-async def test_prompt_goes_out_as_it_is_when_the_gateway_is_silent(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "PROMPT_TIME", 0.05)
-    one = asked()
+async def test_prompt_goes_out_as_it_is_when_the_gateway_is_silent() -> None:
+    one = asked(timing=HostTiming(prompt=0.05))
     assert await one.prompt("hello") is None
     assert "without the providers' context" in one.reports[0]
 
 
-async def test_a_prompt_that_is_held_waits_for_the_person_and_can_be_refused(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "PROMPT_TIME", 0.05)
-    one = asked(lambda q: PromptHeld(q.id))
+async def test_a_prompt_that_is_held_waits_for_the_person_and_can_be_refused() -> None:
+    one = asked(timing=HostTiming(prompt=0.05), answer=lambda q: PromptHeld(q.id))
     prompt = asyncio.create_task(one.prompt("hello"))
     await one.came.wait()
     await asyncio.wait([prompt], timeout=0.2)
@@ -294,15 +285,13 @@ async def test_a_section_is_what_the_gateway_makes_of_it() -> None:
     ]
 
 
-async def test_a_section_stays_as_it_is_where_nobody_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(module, "PROMPT_TIME", 0.01)
+async def test_a_section_stays_as_it_is_where_nobody_says_otherwise() -> None:
+    timing = HostTiming(prompt=0.01)
     refused = asked(lambda q: Error(ErrorCode.INVALID_JSON, "too long", id=q.id))
     assert await section(refused, "tone", "Be calm.") == "Be calm."
-    silent = asked()
+    silent = asked(timing=timing)
     assert await section(silent, "tone", "Be calm.") == "Be calm."
-    early = Asked()  # the gateway does not know the session yet
+    early = Asked(timing=timing)  # the gateway does not know the session yet
     assert await section(early, "tone", "Be calm.") == "Be calm."
     left = asked()
     left.hooks.close()

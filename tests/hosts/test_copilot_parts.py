@@ -11,10 +11,10 @@ import msgspec
 import pytest
 from copilot import session_events
 
-from tapui.hosts.copilot import attachment
 from tapui.hosts.copilot.asks.permissions import describe
 from tapui.hosts.copilot.session.ledger import Ledger
 from tapui.hosts.copilot.session.toolset import needs_no_prompt
+from tapui.hosts.copilot.uplink import HostTiming
 from tapui.hosts.for_models import text_for_model
 from tapui.tower.requests import requests
 from tapui.wire.codec import raw
@@ -254,24 +254,26 @@ def test_port_that_is_no_cli_is_reported_once_with_what_to_do(
     cli.process.wait(10)
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home, port=cli.ports[0]) as host:
-        troubles = host.host._troubles
-        until(lambda: any(one.pause > 1 for one in list(troubles._of.values())), what="tried again")
-    ((level, text),) = host.reports
+        (only,) = until(lambda: list(host.reports), what="a report")
+        (target,) = host.host.retry_log.targets()
+        until(lambda: host.host.retry_log.failures(target) > 1, what="tried again")
+        assert host.reports == [only]
+    level, text = only
     assert level == "warning"
     assert f"cannot attach to port {cli.ports[0]}" in text
     assert "--ui-server" in text
 
 
 def test_a_cli_that_ended_is_no_longer_remembered_for_its_trouble(
-    copilot_home: Path, pretend: Any, monkeypatch: pytest.MonkeyPatch
+    copilot_home: Path, pretend: Any
 ) -> None:
-    monkeypatch.setattr(attachment, "CONNECT_TIME", 0.2)
     cli: Pretender = pretend("127.0.0.1")
     cli.hold("s1")
-    with HostThread(GatewayPlayed(), copilot_home) as host:
-        until(lambda: host.run_in_loop(lambda: len(host.host._troubles)), what="it is in trouble")
+    with HostThread(GatewayPlayed(), copilot_home, timing=HostTiming(connect=0.2)) as host:
+        log = host.host.retry_log
+        until(lambda: host.run_in_loop(log.targets), what="it is in trouble")
         cli.kill()
-        until(lambda: not host.run_in_loop(lambda: len(host.host._troubles)), what="forgotten")
+        until(lambda: not host.run_in_loop(log.targets), what="forgotten")
 
 
 def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pretend: Any) -> None:
@@ -287,13 +289,12 @@ def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pret
 
 
 def test_cli_that_does_not_answer_is_reported_and_holds_nothing_up(
-    copilot_home: Path, pretend: Any, monkeypatch: pytest.MonkeyPatch
+    copilot_home: Path, pretend: Any
 ) -> None:
-    monkeypatch.setattr(attachment, "CONNECT_TIME", 0.5)
     cli: Pretender = pretend("127.0.0.1")
     cli.hold("s1")
     gateway = GatewayPlayed()
-    with HostThread(gateway, copilot_home) as host:
+    with HostThread(gateway, copilot_home, timing=HostTiming(connect=0.5)) as host:
         until(lambda: host.reports, what="a report")
         host.stop(within=3.0)
     ((_, text),) = host.reports

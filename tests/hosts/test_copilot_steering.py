@@ -7,8 +7,8 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.session import steering
-from tapui.hosts.copilot.session.abilities import METHODS, Abilities
+from tapui.hosts.copilot.session.steering import METHODS, Abilities
+from tapui.hosts.copilot.uplink import HostTiming
 from tapui.wire.host import SessionEvent, SessionOpen, SessionUpdate
 from tapui.wire.message import Message
 from tapui.wire.steering import (
@@ -36,10 +36,10 @@ def cli(copilot_home: Path) -> Iterator[CliPlayed]:
 
 
 @pytest.fixture
-def gateway(cli: CliPlayed, copilot_home: Path) -> Iterator[GatewayPlayed]:
+def gateway(cli: CliPlayed, copilot_home: Path, timing: HostTiming) -> Iterator[GatewayPlayed]:
     """The gateway of a host that has attached to it."""
     played = GatewayPlayed()
-    with HostThread(played, copilot_home):
+    with HostThread(played, copilot_home, timing=timing):
         until(lambda: cli.asked("session.tools.set"), what="the tools")
         yield played
 
@@ -151,10 +151,8 @@ def test_a_stop_names_what_survives_and_what_is_lost(
     assert states(gateway) == ["stopping", "done"]
 
 
-def test_a_session_that_does_not_rest_is_told(
-    cli: CliPlayed, gateway: GatewayPlayed, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(steering, "REST_TIME", 0.3)
+@pytest.mark.parametrize("timing", [HostTiming(rest=0.3)])
+def test_a_session_that_does_not_rest_is_told(cli: CliPlayed, gateway: GatewayPlayed) -> None:
     cli.processing = cli.is_restless = True
     failed = became(gateway, SessionStop("o-1", "s1"), "failed")
     assert "does not rest" in (failed.error or "")
@@ -168,10 +166,10 @@ def test_a_turn_is_stopped_also_when_the_queue_cannot_be_asked(
     assert cli.asked("session.abort")
 
 
+@pytest.mark.parametrize("timing", [HostTiming(lost=0.01)])
 def test_a_text_that_waits_is_lost_when_its_turn_is_stopped(
-    cli: CliPlayed, gateway: GatewayPlayed, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, gateway: GatewayPlayed
 ) -> None:
-    monkeypatch.setattr(steering, "LOST_TIME", 0.01)
     cli.processing, cli.queued = True, ["go on"]
     became(gateway, tell(), "queued")
     until(lambda: cli.asked("session.send"), what="the prompt")
@@ -187,10 +185,10 @@ def test_a_text_that_waits_is_lost_when_its_turn_is_stopped(
     assert msgspec.json.decode(said.data) == {"content": "go on"}
 
 
+@pytest.mark.parametrize("timing", [HostTiming(lost=0.01)])
 def test_a_text_that_waited_while_the_connection_was_lost_is_looked_for(
-    cli: CliPlayed, gateway: GatewayPlayed, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, gateway: GatewayPlayed
 ) -> None:
-    monkeypatch.setattr(steering, "LOST_TIME", 0.01)
     cli.processing, cli.queued = True, ["go on"]
     became(gateway, tell(), "queued")
     until(lambda: cli.asked("session.send"), what="the prompt")

@@ -1,6 +1,6 @@
 """Which session took another's place, with a hand-turned clock."""
 
-from tapui.hosts.copilot.succession import LATE_SECONDS, Succession
+from tapui.hosts.copilot.attachment import LATE_SECONDS, Succession
 
 
 def test_the_follower_took_the_place_of_one_that_ends_soon() -> None:

@@ -4,13 +4,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from tapui.hosts.copilot.finding import unattached as unattached_
-from tapui.hosts.copilot.finding.discovery import Discovery, Process, ports_of
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
+from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process, ports_of
+from tapui.hosts.copilot.finding.unattached_sessions import unattached
+from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.hosts.conftest import Pretender
 from tests.rig.waiting import until
 
@@ -123,38 +122,38 @@ def test_ports_of_known_processes_are_not_asked_for_again(
     assert ports_of([again]) == list(found.ports)
 
 
-def test_ports_that_are_forbidden_are_no_way_in(
-    copilot_home: Path, pretend: Pretend, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def started_long_ago(cli: Cli) -> Cli:
+    """Return a CLI that has had the time to open its port."""
+    return replace(cli, process=Process(cli.process.pid, 0.0))
+
+
+def test_ports_that_are_forbidden_are_no_way_in(copilot_home: Path, pretend: Pretend) -> None:
     cli = pretend("127.0.0.1")
     cli.hold("s1")
     (found,) = Discovery(copilot_home, with_ports=False).scan()
     assert found.ports == ()
     assert ports_of([found]) == cli.ports
     assert not found.is_attachable
-    monkeypatch.setattr(unattached_, "START_TIME", -1.0)
-    (told,) = unattached_.unattached([found], copilot_home, with_ports=False)
+    found = started_long_ago(found)
+    (told,) = unattached([found], copilot_home, with_ports=False)
     assert told.hint == "tapui copilot --resume s1"
-    (told,) = unattached_.unattached([found], copilot_home)
+    (told,) = unattached([found], copilot_home)
     assert told.hint == "copilot --ui-server --resume s1"
     ExtensionFile(copilot_home).install()
-    (told,) = unattached_.unattached([found], copilot_home)
+    (told,) = unattached([found], copilot_home)
     assert told.hint == "tapui copilot --resume s1"
 
 
-def test_what_another_program_has_in_a_server_of_its_own_is_not_listed(
-    copilot_home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_another_program_has_in_a_server_of_its_own_is_not_listed(copilot_home: Path) -> None:
     code = "import time; time.sleep(600)"
     server = subprocess.Popen([sys.executable, "-c", code, "--headless"])
     try:
         folder = copilot_home / "session-state" / "s1"
         folder.mkdir(parents=True)
         (folder / f"inuse.{server.pid}.lock").write_text("")
-        monkeypatch.setattr(unattached_, "START_TIME", -1.0)
-        (found,) = Discovery(copilot_home).scan()
+        (found,) = map(started_long_ago, Discovery(copilot_home).scan())
         assert found.is_headless
-        assert unattached_.unattached([found], copilot_home) == []
+        assert unattached([found], copilot_home) == []
     finally:
         server.kill()
         server.wait()

@@ -14,8 +14,8 @@ from typing import IO, Any
 
 import pytest
 
-from tapui.hosts.copilot.finding.doors import ExtensionDoor, doors_of
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
+from tapui.hosts.copilot.finding.discovery import ExtensionDoor, doors_of
+from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.conftest import program
 from tests.rig.waiting import until
 

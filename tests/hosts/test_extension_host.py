@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tapui.hosts.copilot.finding.doors import doors_of
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
+from tapui.hosts.copilot.finding.discovery import doors_of
+from tapui.hosts.copilot.install.own_files import ExtensionFile
+from tapui.hosts.copilot.uplink import HostTiming
 from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate, ToolsChanged
 from tests.conftest import program
 from tests.hosts.cli_played import CliPlayed, Json
@@ -62,9 +63,11 @@ def start(cli: CliPlayed, copilot_home: Path) -> Iterator[Start]:
 
 
 @pytest.fixture
-def host(cli: CliPlayed, start: Start, copilot_home: Path) -> Iterator[HostThread]:
+def host(
+    cli: CliPlayed, start: Start, copilot_home: Path, timing: HostTiming
+) -> Iterator[HostThread]:
     """A host that is not to use ports."""
-    with HostThread(GatewayPlayed(), copilot_home, with_ports=False) as thread:
+    with HostThread(GatewayPlayed(), copilot_home, with_ports=False, timing=timing) as thread:
         yield thread
 
 
@@ -143,10 +146,10 @@ def test_a_session_beside_has_an_extension_of_its_own(
     assert not host.gateway.of(SessionClose)
 
 
+@pytest.mark.parametrize("timing", [HostTiming(extension_pauses=(0.05,) * 4)])
 def test_an_extension_that_does_not_come_back_ends_its_session_alone(
-    cli: CliPlayed, start: Start, host: HostThread, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, start: Start, host: HostThread
 ) -> None:
-    monkeypatch.setattr("tapui.hosts.copilot.door_attachment.DOOR_TIMES", (0.05,) * 4)
     process = start("s1")
     start("s2")
     until(lambda: len(host.gateway.of(SessionUpdate, tools_revision=1)) == 2, what="both")
@@ -156,10 +159,10 @@ def test_an_extension_that_does_not_come_back_ends_its_session_alone(
     assert len(host.gateway.of(SessionClose)) == 1
 
 
+@pytest.mark.parametrize("timing", [HostTiming(retry_tools=0.05)])
 def test_a_person_who_says_no_is_not_asked_again(
-    cli: CliPlayed, start: Start, host: HostThread, monkeypatch: pytest.MonkeyPatch
+    cli: CliPlayed, start: Start, host: HostThread
 ) -> None:
-    monkeypatch.setattr("tapui.hosts.copilot.session.toolset.RETRY_TIME", 0.05)
     cli.refuses_extensions = True
     start("s1")
     until(lambda: told(host), what="it is told")

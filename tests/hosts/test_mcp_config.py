@@ -5,6 +5,7 @@ import json
 import stat
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -161,18 +162,14 @@ def test_a_link_is_left_to_whoever_made_it(config: McpConfig, tmp_path: Path) ->
     assert (tmp_path / "dotfiles.json").read_text() == "{}"
 
 
-def test_it_waits_for_copilots_own_commands(
-    config: McpConfig, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_it_waits_for_copilots_own_commands(config: McpConfig) -> None:
     config.copilot_home.mkdir()
     with (config.copilot_home / ".mcp-writer.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        monkeypatch.setattr(mcp_config, "_LOCK_SECONDS", 0.1)
         with pytest.raises(OSError, match="another program writes"):
-            config.install()
+            replace(config, lock_seconds=0.1).install()
         assert not config.path.exists()
-        monkeypatch.setattr(mcp_config, "_LOCK_SECONDS", 15.0)
-        installing = threading.Thread(target=config.install)
+        installing = threading.Thread(target=replace(config, lock_seconds=15.0).install)
         installing.start()
         fcntl.flock(lock, fcntl.LOCK_UN)
         installing.join(15)

@@ -13,8 +13,9 @@ import websockets
 from tapui.home.paths import Home as Folders
 from tapui.home.run_folder import RunFolder
 from tapui.home.tokens import ToolsTokenFile
+from tapui.home.tools_token import ToolsTokenFile
+from tapui.hosts.mcp.door import progress_of
 from tapui.hosts.mcp.link import GatewayLink
-from tapui.hosts.mcp.shown import progress_of
 from tapui.wire.message import ToolProgress
 from tests.hosts.mcp_client import connected, session_of
 from tests.rig.gateway import Gateway, Home, tapui_argv

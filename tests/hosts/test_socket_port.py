@@ -9,7 +9,6 @@ import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
 
 from tapui.client.socket import GatewaySocket
-from tapui.hosts import socket_port
 from tapui.hosts.socket_port import HostSocket
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
@@ -145,11 +144,7 @@ async def test_message_that_is_too_large_is_answered_here_and_the_next_one_leave
 
 
 @pytest.mark.expects_error_log("the gateway does not read")
-async def test_gateway_that_does_not_read_is_given_up(
-    open_port: Open, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(socket_port, "MAX_WAITING_BYTES", 8 * 1024 * 1024)
-
+async def test_gateway_that_does_not_read_is_given_up(open_port: Open) -> None:
     given_up = asyncio.Event()
 
     async def talk(peer: ServerConnection) -> None:

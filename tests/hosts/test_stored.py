@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.hosts.copilot.finding.stored import stored_sessions
+from tapui.hosts.copilot.finding.stored_sessions import stored_sessions
 from tests.hosts.conftest import Pretender
 from tests.rig.stored import store
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.gateway_host import Uplink
 from tapui.hosts.copilot.sdk import load
 from tapui.hosts.copilot.session.attached_session import AttachedSession
+from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,

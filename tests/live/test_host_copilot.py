@@ -4,6 +4,7 @@ import base64
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -13,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
-from tapui.hosts.copilot.session import toolset
+from tapui.hosts.copilot.uplink import HostTiming
 from tapui.wire.codec import raw
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -54,6 +56,14 @@ ROOT = Path(__file__).parent.parent.parent
 ASKS_BASH = "Do you want to run this command"
 ASKS_GREET = 'Run extension tool "greet"'
 Start = Callable[..., tuple[GatewayPlayed, HostThread]]
+
+
+def cut_connections_to(*ports: int) -> None:
+    """Cut this process's connections to ports, as a network does."""
+    for one in psutil.Process().net_connections("tcp"):
+        if one.raddr and one.raddr.port in ports:
+            with socket.socket(fileno=os.dup(one.fd)) as end:
+                end.shutdown(socket.SHUT_RDWR)
 
 
 @pytest.fixture
@@ -387,8 +397,7 @@ def test_lost_connection_comes_back_and_its_call_does_not_hang_the_turn(
     )
     copilot.prompt("list the streams")
     invoke = gateway.wait(ToolInvoke)
-    (attachment,) = host.host._attachments.values()
-    host.loop.call_soon_threadsafe(attachment._client._process.terminate)
+    cut_connections_to(*(gateway.of(SessionOpen)[0].session.ports or ()))
     assert gateway.wait(ToolAbort, id=invoke.id)
     copilot.screen.wait_for("the turn went on")
     copilot.prompt("once again")
@@ -449,15 +458,11 @@ def test_what_happened_before_is_not_told_as_new(
 
 
 def test_second_host_gets_the_tools_when_the_first_one_leaves(
-    copilot: Copilot, model: ModelServer, start_host: Start, monkeypatch: pytest.MonkeyPatch
+    copilot: Copilot, model: ModelServer, start_host: Start
 ) -> None:
-    monkeypatch.setattr(toolset, "RETRY_TIME", 0.5)
     first, first_host = start_host(copilot)
-    first.wait(SessionOpen)
-    session = first_host.host._session(copilot.session_id)
-    assert session is not None
-    until(lambda: session._early is None and not session.toolset._setting, what="tools are set")
-    second, second_host = start_host(copilot)
+    first.wait(SessionUpdate, tools_revision=1)
+    second, second_host = start_host(copilot, timing=HostTiming(retry_tools=0.5))
     second.wait(SessionOpen)
     (_, text) = until(lambda: second_host.reports, what="the clash is told")[0]
     assert "greet, tap_list_streams" in text
@@ -471,9 +476,7 @@ def test_second_host_gets_the_tools_when_the_first_one_leaves(
     copilot.screen.wait_for("listed")
     assert not second.of(ToolInvoke)
     first_host.stop()
-    taken = second_host.host._session(copilot.session_id)
-    assert taken is not None
-    until(lambda: not taken.toolset._refused, what="the second one's tools are set")
+    second.wait(SessionUpdate, tools_revision=1)
     copilot.prompt("once more")
     second.wait(ToolInvoke)
     assert len(second_host.reports) == 1
@@ -489,7 +492,7 @@ def test_autopilot_is_set_from_here(attached: GatewayPlayed, copilot: Copilot) -
 def test_call_of_a_tool_that_was_taken_back_meanwhile_does_not_hang_the_turn(
     copilot: Copilot, model: ModelServer, start_host: Start
 ) -> None:
-    gateway, host = start_host(copilot)
+    gateway, _ = start_host(copilot)
     gateway.wait(SessionOpen)
     taken_back = threading.Event()
     model.script(
@@ -499,9 +502,7 @@ def test_call_of_a_tool_that_was_taken_back_meanwhile_does_not_hang_the_turn(
     copilot.prompt("list the streams")
     model.wait_for(lambda one: "list the streams" in one.text)
     gateway.tell(ToolsChanged(copilot.session_id, [GREET], 2))
-    session = host.host._session(copilot.session_id)
-    assert session is not None
-    until(lambda: session.toolset._held == {"greet"}, what="the tool is taken back")
+    gateway.wait(SessionUpdate, tools_revision=2)
     taken_back.set()
     copilot.screen.wait_for("the turn went on")
     assert not gateway.of(ToolInvoke)

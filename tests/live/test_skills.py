@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tapui.hosts.copilot.install.skill_files import SKILLS
+from tapui.hosts.copilot.install.own_files import SKILLS
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule

@@ -1,10 +1,10 @@
 """Verdicts of rules on requests, in a few words."""
 
-from tapui.policies.guarded import Guards
-from tapui.policies.judging import Judgement, judge
+from tapui.policies.guards import Guards
 from tapui.policies.leads import Leads
 from tapui.policies.requests import AskedFor, of_permission
 from tapui.policies.rules import PolicyRule, RuleKind
+from tapui.policies.verdicts import Judgement, judge
 
 FOLDER = "/home/me/src/app"
 GUARDS = Guards(frozenset({18282, 9400}), ("/home/me/.local/state/tapui", "/opt/copilot-home"))

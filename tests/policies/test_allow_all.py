@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tapui.policies.judging import strictest
 from tapui.policies.requests import of_call
 from tapui.policies.rules import PolicyRule
 from tapui.policies.shell_words import MAX_READ
+from tapui.policies.verdicts import strictest
 from tests.policies.judged import FOLDER, allow, ask, deny
 
 RULES = [

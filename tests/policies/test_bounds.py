@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tapui.policies.commands import MAX_BLANKS, MAX_COMMAND, MAX_STRUCTURE
-from tapui.policies.reading import MAX_FOLDER_RULES, MAX_RULES, RuleReader
+from tapui.policies.rule_reader import MAX_FOLDER_RULES, MAX_RULES, RuleReader
 from tapui.policies.rules import PolicyRule, fits, path_fits
 from tests.policies.judged import allow, deny, on, on_command
 

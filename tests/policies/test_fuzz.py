@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tapui.policies import commands, operands, programs, rules
+from tapui.policies import commands, leads, programs, rules
 from tests.policies.fuzz import fuzz
 
 QUICK = ["git fetch", "git grep", "git merge", "sort", "uniq", "make", "tar", "find", "test"]
@@ -47,7 +47,7 @@ def test_with_other_operands_it_finds_what_is_read(
     monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     assert not fuzz(150, 1, [rule]).faults
-    monkeypatch.setattr(operands, "stray", lambda *_, **__: "")
+    monkeypatch.setattr(leads, "stray", lambda *_, **__: "")
     assert any(": read" in one for one in fuzz(150, 1, [rule]).faults)
 
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapui.policies.judging import judge, strictest
 from tapui.policies.requests import of_call, of_permission
 from tapui.policies.rules import PolicyRule, RuleEffect
+from tapui.policies.verdicts import judge, strictest
 from tests.policies.judged import FOLDER, GUARDS, allow, ask, deny, on, on_command
 
 

@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapui.policies.commands import parsed
-from tapui.policies.judging import judge
-from tapui.policies.proposing import ProposedRule, proposed
-from tapui.policies.reading import RuleReader
+from tapui.policies.proposals import ProposedRule, proposed
 from tapui.policies.requests import of_permission
+from tapui.policies.rule_reader import RuleReader
+from tapui.policies.verdicts import judge
 from tests.policies.judged import FOLDER, GUARDS, LEADS, command
 from tests.policies.test_options import ASKED, PLAIN, spelt
 

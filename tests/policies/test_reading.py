@@ -4,7 +4,7 @@ import tomllib
 
 import pytest
 
-from tapui.policies.reading import RuleFile, RuleReader
+from tapui.policies.rule_reader import RuleFile, RuleReader
 from tapui.policies.rules import RuleSource
 from tapui.settings.toml_file import key_lines, line_of
 

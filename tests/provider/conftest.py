@@ -12,8 +12,8 @@ from typing import Any, Self
 import pytest
 
 from tapui.provider import Provider
+from tapui.provider.conversation import Listener
 from tapui.provider.link import Link
-from tapui.provider.listener import Listener
 from tapui.provider.serving import Serving
 from tapui.provider.socket_link import dial_socket
 from tapui.secret import Secret

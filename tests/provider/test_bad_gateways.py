@@ -13,8 +13,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
 
-from tapui.provider import Provider, socket_link
-from tapui.provider.finding import GatewayFinder
+from tapui.provider import Provider
+from tapui.provider.gateway_finder import GatewayFinder
 from tapui.provider.link import LinkLost
 from tapui.provider.serving import Serving
 from tapui.provider.socket_link import dial_socket
@@ -257,10 +257,7 @@ async def test_an_address_that_is_none_is_waited_for_with_words(url: str) -> Non
         await dial_socket(url)
 
 
-async def test_a_connection_that_never_becomes_a_websocket_is_closed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(socket_link, "OPEN_SECONDS", 0.1)
+async def test_a_connection_that_never_becomes_a_websocket_is_closed() -> None:
     closed = asyncio.Event()
 
     async def mute(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -272,6 +269,6 @@ async def test_a_connection_that_never_becomes_a_websocket_is_closed(
     async with await asyncio.start_server(mute, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkLost, match="does not answer"):
-            await dial_socket(f"ws://127.0.0.1:{port}")
+            await dial_socket(f"ws://127.0.0.1:{port}", within=0.1)
         async with asyncio.timeout(10):
             await closed.wait()

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from tapui.provider import Context, File, Image, Provider, ToolError
-from tapui.provider.alone import _FILES
+from tapui.provider.calls import _FILES
 from tapui.provider.results import FILE_SECONDS, ResultFolder, result_of
 from tests.provider.conftest import Bench
 from tests.rig.waiting import until_async

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.provider.finding import GatewayFinder
+from tapui.provider.gateway_finder import GatewayFinder
 from tapui.provider.link import LinkLost
 from tapui.provider.socket_link import SocketLink
 from tests.rig.gateway import Gateway, Home

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tapui.provider import Concurrency, Context, GatewayRefusal, Provider, Session, SessionNews
-from tapui.provider.choosing import NoSuchSession, choose
+from tapui.provider.members import NoSuchSession, choose
 from tapui.provider.socket_link import SocketLink
 from tapui.wire.message import ActiveSession
 from tapui.wire.provider import Hello
@@ -29,7 +29,7 @@ def greeter(**options: Any) -> Provider:
 async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Bench) -> None:
     provider = greeter()
     runs: list[str] = []
-    cancelled = asyncio.Event()
+    begun, cancelled = asyncio.Event(), asyncio.Event()
     waits = asyncio.Event()
 
     @provider.background
@@ -40,6 +40,7 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Benc
 
     @provider.tool
     async def hang(context: Context) -> None:
+        begun.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -49,16 +50,12 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Benc
     tower = await bench.tower()
     before = [one["id"] for one in tower.snapshot["state"]["providers"] if one["state"] == "bound"]
     await bench.host.invoke(bench.session, "hang", id_="h")
-    await until_async(lambda: served.serving._conversation, what="the conversation")
     await bench.host.expect("tools.changed")
     link = served.links[0]
     assert isinstance(link, SocketLink)
-    assert link._transport is not None
-    await until_async(
-        lambda: (served.serving._conversation and len(served.serving._conversation.calls)) or None,
-        what="the call",
-    )
-    link._transport.abort()
+    async with asyncio.timeout(10):
+        await begun.wait()
+    link.abort()
     assert (await bench.host.expect("tool.outcome", id="h"))["errorCode"] == "DISCONNECTED"
     session = served.serving.members[bench.session]
     session.log("said while it was away")
@@ -107,19 +104,19 @@ async def test_what_is_declared_while_the_hello_is_unanswered_reaches_the_sessio
 
 
 async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(bench: Bench) -> None:
+    begun = asyncio.Event()
     provider = greeter()
 
     @provider.tool
     async def wait() -> None:
+        begun.set()
         await asyncio.Event().wait()
 
     served = await bench.serve(provider)
     tower = await bench.tower()
     await bench.host.invoke(bench.session, "wait", id_="w")
-    await until_async(
-        lambda: (served.serving._conversation and len(served.serving._conversation.calls)) or None,
-        what="the call",
-    )
+    async with asyncio.timeout(10):
+        await begun.wait()
     await served.leave()
     assert (await bench.host.expect("tool.outcome", id="w"))["errorCode"] == "CANCELLED"
     gone = await tower.event("provider.disconnected")

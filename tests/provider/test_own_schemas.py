@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tapui.provider import Context, DeclarationError, File, Image, Provider, conversation
+from tapui.provider import Context, DeclarationError, File, Image, Provider
 from tapui.provider.tool import ToolFunction
 from tests.provider.conftest import Bench
 
@@ -60,16 +60,15 @@ async def test_a_name_that_was_taken_and_is_changed_is_offered_at_once(bench: Be
 
 
 async def test_tools_whose_names_are_taken_are_left_out_until_they_are_free(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
+    bench: Bench,
 ) -> None:
-    monkeypatch.setattr(conversation, "RECHECK_SECONDS", 0.05)
     first, second = Provider("first"), Provider("second")
     for name in ("a", "b"):
         first.tool(name=name, parameters=SCHEMA)(plain)
     for name in ("a", "b", "mine"):
         second.tool(name=name, parameters=SCHEMA)(with_context)
     await bench.serve(first)
-    served = await bench.serve(second)
+    served = await bench.serve(second, sleep=lambda _: asyncio.sleep(0.05))
     await served.told.heard(
         "left out: a, b (Tool 'a' already registered by provider 'first'); --prefix TEXT offers"
     )

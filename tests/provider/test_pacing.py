@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.provider import Provider, Session
-from tapui.provider.pacing import MAX_HELD
+from tapui.provider.outbox import MAX_HELD
 
 
 class Program:

@@ -11,7 +11,7 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, Commands, count
 from tapui.cli.context import home, session_id_of
 from tapui.cli.failure import FAILED, Failure
-from tapui.hosts.copilot.finding.stored import StoredSession, stored_sessions
+from tapui.hosts.copilot.finding.stored_sessions import StoredSession, stored_sessions
 from tapui.invocation import command
 from tapui.station.session_store import PaneFault, panes_around
 
@@ -142,9 +142,8 @@ def _delete(args: argparse.Namespace) -> int:
     session = _named(args.session)
     _refuse_held(session, "end it first")
     name = f"{session.id} “{session.title}”" if session.title else session.id
-    from tapui.hosts.copilot.errors import AttachError
-    from tapui.hosts.copilot.own.deletion import delete_session
-    from tapui.hosts.copilot.own.server import found_program
+    from tapui.hosts.copilot.own.server import delete_session, found_program
+    from tapui.hosts.copilot.sdk import AttachError
 
     try:
         found_program(os.environ)

@@ -17,11 +17,11 @@ from tapui.core.effects import ReadRules, Send
 from tapui.core.hooks.gates import forbids, reindex
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
-from tapui.policies.guarded import Guards
-from tapui.policies.judging import Judgement, judge, strictest
-from tapui.policies.reading import FolderRules
+from tapui.policies.guards import Guards
 from tapui.policies.requests import AskedFor, of_call, of_permission
+from tapui.policies.rule_reader import FolderRules
 from tapui.policies.rules import PolicyRule
+from tapui.policies.verdicts import Judgement, judge, strictest
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import SessionGuarded

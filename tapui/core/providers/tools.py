@@ -11,7 +11,7 @@ from tapui.core.context import CoreContext
 from tapui.core.deadlines import Due
 from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
 from tapui.core.providers import instances
-from tapui.schemas.references import remote_reference
+from tapui.schemas.descriptions import remote_reference
 from tapui.wire import limits
 from tapui.wire.codec import compact, decode_object, depth_exceeds, require_object
 from tapui.wire.errors import ErrorCode, WireError

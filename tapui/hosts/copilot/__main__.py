@@ -38,7 +38,7 @@ def main() -> int:
     """Run the host until the gateway ends it; return the exit code."""
     args = _parser().parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=LOG_FORMAT)
-    # The SDK logs each of its failures, which are told here anyway, with a traceback.
+    # The SDK logs each of its failures with a traceback; they are reported here anyway.
     logging.getLogger("copilot").setLevel(logging.CRITICAL)
     with contextlib.suppress(KeyboardInterrupt):  # before the signals are caught: it ends
         return asyncio.run(_run(args))

@@ -2,19 +2,24 @@
 
 import asyncio
 import contextlib
+import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.errors import AttachError, NoAnswerError
-from tapui.hosts.copilot.finding.discovery import LOOPBACK, Process, listening_ports
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.finding.discovery import (
+    LOOPBACK,
+    ExtensionDoor,
+    Process,
+    doors_of,
+    listening_ports,
+)
+from tapui.hosts.copilot.sdk import AttachError, NoAnswerError
 from tapui.hosts.copilot.session.attached_session import AttachedSession
-from tapui.hosts.copilot.succession import Succession
-from tapui.runtime.tasks import cancelled
+from tapui.hosts.copilot.uplink import Uplink
+from tapui.runtime.tasks import BackgroundTasks, cancelled
 from tapui.wire.host import SessionUpdate
 
 if TYPE_CHECKING:
@@ -24,19 +29,10 @@ if TYPE_CHECKING:
 WATCH_INTERVAL = 0.5
 """Seconds between two looks at whether the process lives."""
 PING_INTERVAL = 1.0
-PING_TIME = 5.0
 DISCONNECT_TIME = 5.0
-CONNECT_TIME = 5.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
-REPLACE_TIME = 1.0
-"""Seconds for which the former session's end is waited for when another comes on screen (`/clear`)
-before that is joined. An end that comes later is a late replacement."""
-SHUTDOWN_TIME = 2 * REPLACE_TIME
-"""Seconds after which a session that shut down, and was not replaced, is closed."""
 ENDED = "the session ended in the CLI"
-SETTLE_TIME = 2.5
-"""Seconds for which a session in the background must be there, or gone, before it counts."""
 
 
 class Attachment:
@@ -62,8 +58,9 @@ class Attachment:
         self.port = port
         self.sessions: dict[str, AttachedSession] = {}
         self._is_silent = False
-        """Whether the CLI has not answered for `PING_TIME`."""
+        """Whether the CLI has not answered for `HostTiming.ping`."""
         self._uplink = uplink
+        self._timing = uplink.timing
         self._copilot_home = copilot_home
         self._cwd = cwd
         self._client: CopilotClient | None = None
@@ -71,7 +68,7 @@ class Attachment:
         self._joining: set[str] = set()
         self._told: dict[str, str] = {}
         self._noticed: dict[str, float] = {}
-        self._chores = Chores(uplink.report)
+        self._tasks = BackgroundTasks(uplink.on_fault)
         self._replaced: set[str] = set()
         """Sessions whose place another is about to take: `_follow` ends them."""
         self._succession = Succession()
@@ -133,7 +130,9 @@ class Attachment:
         self._client = client
         client.on_lifecycle(self._on_lifecycle)
         try:
-            await sdk.call(f"connect to port {self.port}", client.start(), within=CONNECT_TIME)
+            await sdk.call(
+                f"connect to port {self.port}", client.start(), within=self._timing.connect
+            )
         finally:
             if self._client is not client:  # it was dropped before it had its socket
                 await _stopped(client)
@@ -179,7 +178,7 @@ class Attachment:
                     return
         finally:
             self._close_sessions(reason)
-            self._chores.cancel()
+            self._tasks.cancel()
             await self._drop()
 
     def _is_gone(self) -> bool:
@@ -200,7 +199,7 @@ class Attachment:
         """Return when the connection is lost. A CLI that is stopped (Ctrl-Z) keeps it."""
         while (client := self._client) is not None:
             try:
-                await sdk.call("ping", client.ping(), within=PING_TIME)
+                await sdk.call("ping", client.ping(), within=self._timing.ping)
             except NoAnswerError:
                 self._answers(is_silent=True)  # it is stopped, or very busy
                 continue
@@ -227,12 +226,11 @@ class Attachment:
             try:
                 await self._rejoin(await self._open())
             except AttachError:
-                continue  # the last failure is told when the attempts are over
+                continue  # the last failure is reported when the attempts are over
             return True
         return False
 
     def _pauses(self) -> Iterable[float]:
-        """Return the seconds before each attempt to get the connection back."""
         return RECONNECT_TIMES
 
     def _is_there(self) -> bool:
@@ -254,7 +252,7 @@ class Attachment:
         try:
             await session.reattach(client)
         except AttachError as error:
-            await sdk.call("ping", client.ping(), within=PING_TIME)
+            await sdk.call("ping", client.ping(), within=self._timing.ping)
             self._uplink.report(f"session {session.id}: {error}; it is closed here", "warning")
             self._end(session.id, "it cannot be reached any more")
 
@@ -286,7 +284,7 @@ class Attachment:
         finally:
             self._joining.discard(session_id)
         self._told.pop(session_id, None)
-        self._chores.spawn(self._when_ended(session))
+        self._tasks.start(self._when_ended(session))
 
     async def _when_ended(self, session: AttachedSession) -> None:
         await session.ended.wait()
@@ -299,11 +297,9 @@ class Attachment:
             self._end(session.id, ENDED)
 
     def _shutdown_time(self) -> float:
-        """Return how long a session that shut down may take to be replaced."""
-        return SHUTDOWN_TIME
+        return self._timing.after_shutdown
 
     def _successor(self, session_id: str) -> str | None:
-        """Return the joined session that took the place of one that has ended."""
         live = self.sessions.keys() - self._joining
         return self._succession.successor(session_id, live, time.monotonic())
 
@@ -317,10 +313,9 @@ class Attachment:
             self._shows(event.session_id)
 
     def _shows(self, session_id: str | None) -> None:
-        """The CLI's screen shows this session now."""
         if session_id is not None and session_id != self._foreground:
             former, self._foreground = self._foreground, session_id
-            self._chores.spawn(self._follow(session_id, former))
+            self._tasks.start(self._follow(session_id, former))
 
     async def _follow(self, session_id: str, former: str | None) -> None:
         """The screen shows another session: one we know, a further one, or a replacement."""
@@ -337,7 +332,7 @@ class Attachment:
             self._succession.followed(old.id, session_id, time.monotonic())
             self._replaced.add(old.id)
             try:
-                await asyncio.wait_for(old.ended.wait(), REPLACE_TIME)
+                await asyncio.wait_for(old.ended.wait(), self._timing.replace)
                 replaces = old.id
             except TimeoutError:
                 old.in_foreground(False)
@@ -367,12 +362,12 @@ class Attachment:
             del self._told[id_]
         changed = held.symmetric_difference(self.sessions) - self._joining
         self._noticed = {id_: self._noticed.get(id_, now) for id_ in changed}
-        for id_ in [id_ for id_, at in self._noticed.items() if now - at >= SETTLE_TIME]:
+        for id_ in [id_ for id_, at in self._noticed.items() if now - at >= self._timing.settle]:
             del self._noticed[id_]
             if id_ in self.sessions:
                 self._end(id_, ENDED)
             else:
-                self._chores.spawn(self._join_late(id_))
+                self._tasks.start(self._join_late(id_))
 
     async def _join_late(self, session_id: str) -> None:
         try:
@@ -390,7 +385,7 @@ class Attachment:
         With `is_lost`, they are left because the gateway is gone.
         """
         self._is_leaving = True
-        self._chores.cancel()
+        self._tasks.cancel()
         sessions = list(self.sessions.values())
         self.sessions.clear()
         await asyncio.gather(*(session.detach(is_lost=is_lost) for session in sessions))
@@ -401,3 +396,115 @@ async def _stopped(client: "CopilotClient") -> None:
     """Close a client's socket at once; `stop()` would wait a second for a thread, on the loop."""
     with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
         await sdk.call("disconnect", client.force_stop(), within=DISCONNECT_TIME)
+
+
+LATE_SECONDS = 10.0
+"""For so long after another session came on screen a session's end means that it was replaced."""
+
+
+class Succession:
+    """Remembers which session followed which one on screen. Times are seconds, of any clock."""
+
+    def __init__(self) -> None:
+        self._followers: dict[str, tuple[str, float]] = {}
+
+    def shown(self, session_id: str) -> None:
+        """A session is on screen: its follower did not take its place."""
+        self._followers.pop(session_id, None)
+
+    def followed(self, former: str, current: str, now: float) -> None:
+        """`current` came on screen at `now` in place of `former`, which has not ended."""
+        self._followers = {
+            id_: (by, at) for id_, (by, at) in self._followers.items() if now - at <= LATE_SECONDS
+        }
+        self._followers[former] = (current, now)
+
+    def successor(self, former: str, live: Container[str], now: float) -> str | None:
+        """Return which of the `live` sessions took the place of one that ended at `now`.
+
+        A follower that was replaced itself hands on to its own.
+        """
+        asked: set[str] = set()
+        current: str | None = former
+        while current is not None and current not in asked:
+            asked.add(current)
+            current, at = self._followers.get(current, (None, now))
+            if now - at > LATE_SECONDS:
+                return None
+            if current in live:
+                return current
+        return None
+
+
+class DoorAttachment(Attachment):
+    """The connection to the extension behind `door`, with its session.
+
+    `process` is the CLI. The extension comes back for the session that takes the former one's
+    place; `is_attached` says whether anybody has a session already.
+    """
+
+    BY_EXTENSION: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        process: Process,
+        door: ExtensionDoor,
+        uplink: Uplink,
+        *,
+        copilot_home: Path,
+        cwd: str,
+        is_attached: Callable[[str], bool],
+    ) -> None:
+        super().__init__(process, door.port, uplink, copilot_home=copilot_home, cwd=cwd)
+        self.door = door
+        self._cli = process
+        self._is_attached = is_attached
+
+    def _wanted(self, sessions: Iterable[str]) -> list[str]:
+        del sessions
+        return [self.door.session]
+
+    def _listener(self) -> tuple[int | None, str | None]:
+        return self.door.pid, self.door.token.reveal()
+
+    def _pauses(self) -> Iterable[float]:
+        return self._timing.extension_pauses
+
+    def _is_there(self) -> bool:
+        doors = doors_of(self._copilot_home, self._cli.pid, os.getuid())
+        here = [one for one in doors if one.session in self.sessions]
+        here += [one for one in doors if not self._is_attached(one.session)]
+        if here:
+            self.door, self.port = here[0], here[0].port
+        return bool(here)
+
+    async def _rejoin(self, client: "CopilotClient") -> None:
+        if self.door.session not in self.sessions:
+            await self._replace_by(self.door.session)
+            return
+        for session in list(self.sessions.values()):
+            await self._reattach(session, client)
+
+    async def _replace_by(self, session_id: str) -> None:
+        """Join the session for which the extension came back; it took the former one's place.
+
+        Raises `AttachError`.
+        """
+        former = next(iter(self.sessions), None)
+        self._foreground = session_id
+        if former is not None:
+            self._replaced.add(former)
+        await self._join(session_id, replaces=former)
+        if former is not None:
+            self._replaced.discard(former)
+            self._end(former, None)
+
+    def _shutdown_time(self) -> float:
+        # Its successor is only known once the extension has come back.
+        return self._timing.after_shutdown + sum(self._timing.extension_pauses)
+
+    def _shows(self, session_id: str | None) -> None:
+        for id_, session in self.sessions.items():
+            if (id_ == session_id) is not (id_ == self._foreground):
+                session.in_foreground(id_ == session_id)
+        self._foreground = session_id

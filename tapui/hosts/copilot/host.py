@@ -10,18 +10,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.attachment import Attachment
-from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.door_attachment import DoorAttachment
-from tapui.hosts.copilot.errors import AttachError
+from tapui.hosts.copilot.attachment import Attachment, DoorAttachment
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process, ports_of
-from tapui.hosts.copilot.finding.retry_log import Target, Troubles
-from tapui.hosts.copilot.finding.unattached import unattached
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.finding.unattached_sessions import RetryLog, Target, unattached
 from tapui.hosts.copilot.own.headless import HeadlessServer
+from tapui.hosts.copilot.sdk import AttachError
 from tapui.hosts.copilot.session.attached_session import AttachedSession
+from tapui.hosts.copilot.uplink import HostTiming, Uplink
 from tapui.hosts.port import HostPort, OpenPort, Report
-from tapui.runtime.tasks import cancelled
+from tapui.runtime.tasks import BackgroundTasks, cancelled
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
     ApprovalAnswer,
@@ -55,8 +52,7 @@ from tapui.wire.steering import (
     SessionTell,
 )
 
-SCAN_INTERVAL = 1.0
-"""Seconds between two looks for CLIs."""
+_ENDED = "the session ended"
 
 
 class CopilotHost:
@@ -80,6 +76,7 @@ class CopilotHost:
         idle: float | None = None,
         environ: Mapping[str, str] | None = None,
         report: Report,
+        timing: HostTiming | None = None,
     ) -> None:
         self._open_port = open_port
         self._copilot_home = copilot_home
@@ -87,20 +84,21 @@ class CopilotHost:
         self._discover = discover or port is not None
         self._idle = idle
         self._report = report
+        self._timing = timing or HostTiming()
         self._with_ports = with_ports
         self._discovery = Discovery(copilot_home, with_ports=with_ports)
         self._ids = itertools.count(1)
-        self._chores = Chores(report)
-        self._uplink = Uplink(self._send, self._mint, report)
+        self._uplink = Uplink(self._send, self._new_id, report, self._timing)
+        self._tasks = BackgroundTasks(self._uplink.on_fault)
         self._headless = HeadlessServer(
             self._uplink, copilot_home=copilot_home, environ=environ or {}
         )
         self._port: HostPort | None = None
         self._accepted = asyncio.Event()
         self._closed = asyncio.Event()
-        self._attachments: dict[Target, Attachment] = {}
+        self.attachments: dict[Target, Attachment] = {}
         self._running: dict[Target, asyncio.Task[None]] = {}
-        self._troubles = Troubles(report)
+        self.retry_log = RetryLog(report)
         self._listed: SessionsUnattached | None = None
         self._attachable_at = 0.0
         self._refusal = ""
@@ -120,7 +118,7 @@ class CopilotHost:
                     self._attachable_at = asyncio.get_running_loop().time()
                 if self._discover:
                     await self._look()
-                await self._first(self._closed, within=SCAN_INTERVAL)
+                await self._first(self._closed, within=self._timing.scan)
         finally:
             await self._leave()
 
@@ -129,7 +127,6 @@ class CopilotHost:
         return self._idle is not None and now - self._attachable_at >= self._idle
 
     async def _first(self, event: asyncio.Event, *, within: float | None = None) -> None:
-        """Wait for `event`, the gateway's end, or `within` seconds."""
         waits = [asyncio.ensure_future(one.wait()) for one in {event, self._closed}]
         await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
@@ -146,9 +143,9 @@ class CopilotHost:
 
     async def _leave(self) -> None:
         running = list(self._running.values())
-        attachments = list(self._attachments.values())
+        attachments = list(self.attachments.values())
         self._running.clear()
-        self._attachments.clear()
+        self.attachments.clear()
         await asyncio.gather(
             self._headless.leave(is_lost=self.is_lost),
             *(attachment.leave(is_lost=self.is_lost) for attachment in attachments),
@@ -159,10 +156,10 @@ class CopilotHost:
             self._port = None
 
     async def _look(self) -> None:
-        known = [one.process for one in self._attachments.values() if one.process is not None]
+        known = [one.process for one in self.attachments.values() if one.process is not None]
         scanned = await asyncio.to_thread(self._discovery.scan, known=known)
         found = [one for one in scanned if one.process.pid != self._headless.pid]
-        if self._attachments or any(cli.is_attachable for cli in found):
+        if self.attachments or any(cli.is_attachable for cli in found):
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
             self._look_at_port(self._only, found)
@@ -171,27 +168,27 @@ class CopilotHost:
             for cli in found:
                 self._look_at(cli)
             doors = {door for cli in found for door in cli.doors}
-            self._troubles.keep({cli.process for cli in found} | doors)
-            apart = [one for one in found if one.process not in self._attachments]
+            self.retry_log.keep({cli.process for cli in found} | doors)
+            apart = [one for one in found if one.process not in self.attachments]
             self._tell_seen(found, apart)
 
     def _look_at(self, cli: Cli) -> None:
-        attachment = self._attachments.get(cli.process)
+        attachment = self.attachments.get(cli.process)
         if attachment is not None:
             attachment.sync(cli.sessions)
         elif not cli.ports:
             self._look_at_doors(cli)
-        elif self._troubles.is_due(cli.process):
+        elif self.retry_log.is_due(cli.process):
             attachment = self._by_port(cli.process, cli.ports, cli.cwd)
             self._start(cli.process, attachment, cli.ports, cli.sessions)
 
     def _look_at_doors(self, cli: Cli) -> None:
-        attached = [one for one in self._attachments.values() if isinstance(one, DoorAttachment)]
+        attached = [one for one in self.attachments.values() if isinstance(one, DoorAttachment)]
         here = [one.door for one in attached if one.process == cli.process]
         if not set(here) <= set(cli.doors):
             return  # the extension has left a session, and comes back for the one in its place
         for door in cli.doors:
-            if door not in here and self._troubles.is_due(door):
+            if door not in here and self.retry_log.is_due(door):
                 attachment = DoorAttachment(
                     cli.process,
                     door,
@@ -204,12 +201,12 @@ class CopilotHost:
 
     def _look_at_port(self, port: int, found: list[Cli]) -> None:
         owner = next((cli for cli in found if port in cli.ports), None)
-        attachment = self._attachments.get(port)
+        attachment = self.attachments.get(port)
         if attachment is not None:
             held = [cli for cli in found if cli.process == attachment.process]
             if held:
                 attachment.sync(held[0].sessions)
-        elif self._troubles.is_due(port):
+        elif self.retry_log.is_due(port):
             if owner is not None:
                 attachment = self._by_port(owner.process, (port,), owner.cwd)
                 self._start(port, attachment, (port,), owner.sessions)
@@ -236,8 +233,8 @@ class CopilotHost:
         ports: tuple[int, ...],
         sessions: tuple[str, ...],
     ) -> None:
-        self._attachments[key] = attachment
-        self._running[key] = self._chores.spawn(self._attend(key, attachment, ports, sessions))
+        self.attachments[key] = attachment
+        self._running[key] = self._tasks.start(self._attend(key, attachment, ports, sessions))
 
     async def _attend(
         self,
@@ -249,13 +246,13 @@ class CopilotHost:
         try:
             sdk.load()
             await self._connect(attachment, ports, sessions)
-            self._troubles.over(key)
+            self.retry_log.over(key)
             await attachment.run()
         except AttachError as error:
-            self._troubles.failed(key, attachment.port, str(error))
+            self.retry_log.failed(key, attachment.port, str(error))
         finally:
-            if self._attachments.get(key) is attachment:
-                del self._attachments[key], self._running[key]
+            if self.attachments.get(key) is attachment:
+                del self.attachments[key], self._running[key]
 
     async def _connect(
         self, attachment: Attachment, ports: tuple[int, ...], sessions: tuple[str, ...]
@@ -273,7 +270,7 @@ class CopilotHost:
 
     # Talking
 
-    def _mint(self) -> str:
+    def _new_id(self) -> str:
         return f"c{next(self._ids)}"
 
     def _send(self, message: Message) -> None:
@@ -281,7 +278,7 @@ class CopilotHost:
             self._port.send(message)
 
     def _sessions(self) -> Iterator[AttachedSession]:
-        for attachment in self._attachments.values():
+        for attachment in self.attachments.values():
             yield from attachment.sessions.values()
         yield from self._headless.sessions.values()
 
@@ -312,45 +309,35 @@ class CopilotHost:
                 for session in self._sessions():
                     if session.toolset.owns(id_):
                         if isinstance(message, ToolOutcome):
-                            session.finished(message)
+                            session.toolset.finished(message)
                         else:
-                            session.progressed(message)
+                            session.toolset.progressed(message)
             case HookDecision() | PromptHeld() | PromptPrepared():
                 any(session.hooks.answered(message) for session in self._sessions())
             case ApprovalAnswer():
                 any(session.answered(message) for session in self._sessions())
             case Error():
                 self._refused(message)
-            case (
-                HostSessionOpened(session_id=id_)
-                | ToolsChanged(session_id=id_)
-                | SessionGuarded(session_id=id_)
-                | SessionSend(session_id=id_)
-                | SessionLog(session_id=id_)
-                | SessionAbort(session_id=id_)
-                | ModeSet(session_id=id_)
-                | SessionTell(session_id=id_)
-                | SessionStop(session_id=id_)
-                | SessionCompact(session_id=id_)
-                | SessionSet(session_id=id_)
-                | ModelsRead(session_id=id_)
-            ):
-                session_ = self._session(id_)
-                if session_ is not None:
-                    _deliver(session_, message)
-                elif isinstance(message, ModeSet):
-                    self._send(ModeResult(id=message.id, ok=False, error="the session ended"))
-                elif isinstance(message, ModelsRead):
-                    self._send(ModelsList(message.id, error="the session ended"))
-                elif isinstance(message, SessionTell | SessionStop | SessionCompact | SessionSet):
-                    self._send(OrderResult(message.id, "failed", "the session ended"))
             case _:
-                pass  # session.closed, sessions.updated: nothing is left to do
+                self._for_session(message)
+
+    def _for_session(self, message: Message) -> None:
+        """Hand on a message about one session, or answer for one that has ended."""
+        session = self._session(getattr(message, "session_id", None) or "")
+        if session is not None:
+            _deliver(session, message)
+        elif isinstance(message, ModeSet):
+            self._send(ModeResult(id=message.id, ok=False, error=_ENDED))
+        elif isinstance(message, ModelsRead):
+            self._send(ModelsList(message.id, error=_ENDED))
+        elif isinstance(message, SessionTell | SessionStop | SessionCompact | SessionSet):
+            self._send(OrderResult(message.id, "failed", _ENDED))
 
     def _refused(self, error: Error) -> None:
         for session in self._sessions():
             if error.id is not None and session.toolset.owns(error.id):
-                session.finished(ToolOutcome(error.id, error=error.message, error_code=error.code))
+                outcome = ToolOutcome(error.id, error=error.message, error_code=error.code)
+                session.toolset.finished(outcome)
                 return
             if session.hooks.answered(error):
                 return
@@ -373,16 +360,16 @@ def _deliver(session: AttachedSession, message: Message) -> None:
         case SessionGuarded():
             session.hooks.guarded(is_guarded=message.guarded)
         case SessionSend():
-            session.prompt(message)
+            session.outgoing.prompt(message.prompt, message.sender.provider)
         case SessionLog():
-            session.log(message)
+            session.outgoing.line(message.message, message.level, is_ephemeral=message.ephemeral)
         case SessionAbort():
             session.abort()
         case ModeSet():
-            session.set_mode(message)
+            session.steering.set_mode(message)
         case SessionTell() | SessionStop() | SessionCompact() | SessionSet():
             session.steering.begin(message)
         case ModelsRead():
             session.steering.list_models(message)
         case _:
-            pass
+            pass  # session.closed: it has ended here before

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, ports_of
-from tapui.hosts.copilot.finding.unattached import unattached
+from tapui.hosts.copilot.finding.unattached_sessions import unattached
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.children.child import Ended
 from tapui.runtime.children.supervisor import Backoff, ProgramLog, Supervisor, own_program
@@ -87,17 +87,15 @@ class CopilotLauncher:
         self._listed: SessionsUnattached | None = SessionsUnattached(unattached=[], ports=[])
         self._is_accepted = False
         self._wanted_until = 0.0
-        """Until when somebody waits for a host that starts sessions, by the loop's clock."""
+        """Until when a host that starts sessions is wanted, by the loop's clock."""
         self._awoken = asyncio.Event()
         self._stopping = asyncio.Event()
 
     @property
     def pid(self) -> int | None:
-        """The process id of the host, while it runs."""
         return self._supervisor.pid
 
     async def run(self) -> None:
-        """Look for CLIs, and run the host for them, until `stop()`."""
         self._port = self._open_port(self._receive, self._stopping.set)
         try:
             while not self._stopping.is_set():

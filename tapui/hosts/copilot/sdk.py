@@ -1,4 +1,4 @@
-"""The Copilot SDK's edge: its calls bounded in time, its failures of one type.
+"""The Copilot SDK's edge: its calls bounded in time, its failures of one type, joining a session.
 
 Importing the SDK costs more than half a second of CPU and 45 MB, so modules of this package import
 it inside functions: the gateway's process, which imports some of them, never loads it. This is the
@@ -7,14 +7,39 @@ one module that touches what the SDK keeps private.
 
 import asyncio
 import logging
-from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tapui.hosts.copilot.errors import AttachError, NoAnswerError, UnknownMethodError
 from tapui.invocation import install_line
 
 if TYPE_CHECKING:
-    from copilot import CopilotClient
+    from copilot import CopilotClient, CopilotSession
+    from copilot.session import (
+        PermissionNoResult,
+        SectionOverride,
+        SessionHooks,
+        SystemMessageSection,
+    )
+    from copilot.session_events import SessionEvent as CopilotEvent
+
+NO_CLI = "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
+
+
+class AttachError(Exception):
+    """A session cannot be reached, or a call to the CLI failed; the text says what to do."""
+
+
+class UnknownMethodError(AttachError):
+    """The CLI does not know what it was asked: it is of another version."""
+
+
+class NoAnswerError(AttachError):
+    """The CLI did not answer in time; it may be stopped, and the connection may still be good."""
+
+
+class NoCliError(AttachError):
+    """There is no Copilot CLI to start."""
+
 
 T = TypeVar("T")
 
@@ -58,13 +83,11 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def pid_of(client: "CopilotClient") -> int | None:
-    """Return the process of a client that started one."""
     process = client._cli_process  # noqa: SLF001 - the SDK does not tell
     return None if process is None else process.pid
 
 
 def has_ended(client: "CopilotClient") -> bool:
-    """Return whether the process that a client started has ended."""
     process = client._cli_process  # noqa: SLF001 - the SDK does not tell
     return process is None or process.poll() is not None
 
@@ -72,8 +95,8 @@ def has_ended(client: "CopilotClient") -> bool:
 def check_connected(client: "CopilotClient") -> None:
     """Raise `AttachError` for a client that was stopped.
 
-    The SDK connects such a client once more when it is to join a session, and nobody would close
-    that connection: its owner has left. To be called with no `await` before the SDK's call.
+    The SDK connects such a client once more when it is to join a session, and that connection
+    would stay open: its owner has left. To be called with no `await` before the SDK's call.
     """
     if client._client is None:  # noqa: SLF001 - the SDK does not tell
         raise AttachError("the connection was closed meanwhile")
@@ -111,3 +134,50 @@ async def call(what: str, awaitable: Awaitable[T], *, within: float = CALL_TIME)
 
 def _is_unknown(error: Exception) -> bool:
     return getattr(error, "code", None) == _NO_METHOD or "Unhandled method" in str(error)
+
+
+class Joining(Protocol):
+    """How a session is joined where it is no person's: it is made, say."""
+
+    async def __call__(
+        self,
+        client: "CopilotClient",
+        *,
+        hooks: "SessionHooks",
+        sections: "dict[SystemMessageSection, SectionOverride]",
+        on_event: "Callable[[CopilotEvent], None]",
+    ) -> "CopilotSession":
+        """Join it. Raises `AttachError`."""
+
+
+async def join(
+    client: "CopilotClient",
+    session_id: str,
+    *,
+    hooks: "SessionHooks",
+    on_event: "Callable[[CopilotEvent], None]",
+    by_extension: bool,
+) -> "CopilotSession":
+    """Join a person's session, without tools. Raises `AttachError`."""
+    check_connected(client)
+    return await call(
+        "attach to the session",
+        client.resume_session(
+            session_id,
+            tools=[],
+            hooks=hooks,
+            suppress_resume_event=True,
+            include_sub_agent_streaming_events=False,
+            on_event=on_event,
+            # An extension hears of permissions, and may answer them, only if it handles them;
+            # the CLI asks the person all the same. Elsewhere a handler takes their dialog away.
+            on_permission_request=left_open if by_extension else None,
+        ),
+    )
+
+
+def left_open(_request: object, _invocation: object) -> "PermissionNoResult":
+    """Leave a permission request open: the person there or `Permissions` answers it."""
+    from copilot.session import PermissionNoResult
+
+    return PermissionNoResult()

@@ -5,10 +5,15 @@ answered out of what is known, so it never waits for a call, a gateway or anythi
 """
 
 import asyncio
+import base64
 import logging
+import math
+import re
 from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any, Protocol, TypeAlias, cast
 
+import msgspec
 from anyio import AsyncFile
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import NotificationOptions, Server
@@ -17,25 +22,34 @@ from mcp.server.stdio import stdio_server
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler, ToolsListChanged
 from mcp.shared.message import SessionMessage
 from mcp_types import (
+    AudioContent,
     CallToolRequestParams,
     CallToolResult,
+    ContentBlock,
+    ImageContent,
     JSONRPCError,
     ListToolsResult,
     NotificationParams,
     PaginatedRequestParams,
+    ResourceLink,
     TextContent,
     Tool,
+    ToolAnnotations,
 )
+from mcp_types.methods import validate_server_result
+from mcp_types.version import LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION
+from msgspec import UNSET
+from pydantic import ValidationError
 
 from tapui import __version__
-from tapui.hosts.mcp import shown
+from tapui.hosts.for_models import IMAGES, description_for_model, media_of, text_for_model
 from tapui.hosts.mcp.lines import ClientLines
-from tapui.text import safe_name
-from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
+from tapui.text import safe_name, safe_text
+from tapui.wire.message import FileResult, OfferedTool, ToolOutcome, ToolProgress
 
 _STANDARD_INPUT = 0
 QUIET = 0.1
-"""Seconds that the tools must stay as they are before the client is told of a change."""
+"""Seconds without a further change of the tools after which the client hears of it."""
 
 Context: TypeAlias = ServerRequestContext[Any, Any]
 _log = logging.getLogger(__name__)
@@ -54,7 +68,7 @@ class ToolSource(Protocol):
     async def call(
         self, tool: str, arguments: dict[str, Any], tell: Callable[[ToolProgress], Awaitable[None]]
     ) -> ToolOutcome:
-        """Call a tool; `tell` takes what it says meanwhile."""
+        """Call a tool; `tell` takes its progress."""
 
 
 class McpDoor:
@@ -68,7 +82,7 @@ class McpDoor:
         instructions: str = "Tools of the providers that are bound to this session in tapui.",
     ) -> None:
         self._link = link
-        self._tools: list[Tool] = shown.listed(link.tools)
+        self._tools: list[Tool] = listed(link.tools)
         self._bus = InMemorySubscriptionBus()
         self._session: ServerSession | None = None
         """That of a client of the handshake era, once its handshake is done."""
@@ -87,8 +101,6 @@ class McpDoor:
         )
 
     async def serve(self) -> None:
-        """Serve the client until it closes our input."""
-
         async def refuse(error: JSONRPCError) -> None:
             await write.send(SessionMessage(error))
 
@@ -126,22 +138,22 @@ class McpDoor:
 
         async def tell(told: ToolProgress) -> None:
             nonlocal last
-            last, total, text = shown.progress_of(told, last)
+            last, total, text = progress_of(told, last)
             await context.session.report_progress(last, total, text)
 
         try:
             outcome = await self._link.call(params.name, params.arguments or {}, tell)
-            return await shown.result_of(outcome)
+            return await result_of(outcome)
         except Exception as error:  # noqa: BLE001 - logged, and told as the result that it is
             _log.exception("a call of %s failed", safe_name(params.name))
             text = f"INTERNAL: {type(error).__name__}"
             return CallToolResult(content=[TextContent(text=text)], is_error=True)
 
-    # What the client is told
+    # Changes of the tools
 
     def tools_changed(self) -> None:
-        """Take the tools that the link has now; the client is told once they rest."""
-        tools = shown.listed(self._link.tools)
+        """Take the tools that the link has now; the client hears of them once they rest."""
+        tools = listed(self._link.tools)
         if tools != self._tools:
             self._tools = tools
             self._news.set()
@@ -156,3 +168,93 @@ class McpDoor:
             await self._bus.publish(ToolsListChanged())
             if self._session is not None:
                 await self._session.send_tool_list_changed()
+
+
+DESCRIPTION_LENGTH = 16_384
+"""Characters of a tool's description; clients hand all of them to their model with each request."""
+_NAME = re.compile(r"[A-Za-z0-9._-]{1,128}\Z")
+_ERAS = (LATEST_HANDSHAKE_VERSION, LATEST_MODERN_VERSION)
+
+
+def progress_of(told: ToolProgress, last: float | None) -> tuple[float, float | None, str]:
+    """Return progress, total and text of a call's news; `last` is the progress before it.
+
+    Each progress must be larger than the last one: where the tool counts otherwise, hardly so.
+    """
+    if told.done is None or not math.isfinite(told.done):
+        return (0 if last is None else last) + 1, None, told.message
+    done = told.done if last is None or told.done > last else math.nextafter(last, math.inf)
+    count = f"{told.done:g}" if told.total is None else f"{told.done:g}/{told.total:g}"
+    first, _, text = told.message.partition(" ")
+    return done, told.total, (text if first == count else "") or told.message
+
+
+def listed(tools: Iterable[OfferedTool]) -> list[Tool]:
+    """Return the tools that every client can read; one that no client could is left out.
+
+    One tool that does not fit would make the whole list an error.
+    """
+    found = (_tool(tool) for tool in tools)
+    return [tool for tool in found if tool is not None]
+
+
+def _tool(tool: OfferedTool) -> Tool | None:
+    try:
+        if not _NAME.match(tool.name):
+            raise ValueError("its name is not one of MCP")
+        shown = Tool(
+            name=tool.name,
+            description=safe_text(
+                description_for_model(tool), limit=DESCRIPTION_LENGTH, newlines=True
+            ),
+            input_schema={
+                **msgspec.json.decode(tool.parameters, type=dict[str, object]),
+                "type": "object",
+            },
+            annotations=ToolAnnotations(read_only_hint=True) if tool.read_only else None,
+        )
+        one = ListToolsResult(tools=[shown], ttl_ms=0, cache_scope="private")
+        dumped = one.model_dump(by_alias=True, mode="json", exclude_none=True)
+        for era in _ERAS:
+            validate_server_result("tools/list", era, dumped)
+    except (ValueError, ValidationError, msgspec.DecodeError, RecursionError) as error:
+        text = safe_text(f"tool {tool.name} is left out: {error}", limit=500)
+        _log.warning("%s", text)
+        return None
+    return shown
+
+
+async def result_of(outcome: ToolOutcome) -> CallToolResult:
+    """Return an outcome as a result; an error is one, too, with its code and text."""
+    text, is_ok = text_for_model(outcome)
+    content: list[ContentBlock] = [TextContent(text=_encodable(text))]
+    structured = None
+    if is_ok and outcome.file is not None:
+        content.append(await _file(outcome.file))
+    elif is_ok and outcome.data is not UNSET and bytes(outcome.data).lstrip()[:1] == b"{":
+        structured = msgspec.json.decode(outcome.data)
+    return CallToolResult(content=content, structured_content=structured, is_error=not is_ok)
+
+
+async def _file(file: FileResult) -> ContentBlock:
+    """Return an image or a sound as such, any other file as a link to where it is."""
+    kind = file.mime_type.partition("/")[0]
+    if file.mime_type in IMAGES or kind == "audio":
+        data = await asyncio.to_thread(media_of, file)
+        if data is not None:
+            coded = base64.b64encode(data).decode()
+            if kind == "audio":
+                return AudioContent(data=coded, mime_type=file.mime_type)
+            return ImageContent(data=coded, mime_type=file.mime_type)
+    path = Path(file.path)
+    return ResourceLink(
+        name=_encodable(path.name),
+        uri=path.as_uri(),
+        mime_type=_encodable(file.mime_type),
+        size=file.size,
+    )
+
+
+def _encodable(text: str) -> str:
+    """Return text without halves of characters, which would end the connection."""
+    return text.encode("utf-8", "replace").decode()

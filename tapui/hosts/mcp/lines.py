@@ -1,6 +1,6 @@
 """What an MCP client writes, line by line: bounded, and what cannot be read is answered.
 
-The package drops a line that it cannot read, and whoever wrote it waits for its answer.
+The package drops a line that it cannot read, and its sender waits for the answer.
 """
 
 import json
@@ -39,7 +39,6 @@ class ClientLines:
         self._refuse = refuse
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        """Yield each line that the package can read."""
         async for line, size in self._split():
             fault = _too_long(line, size) if size > MAX_LINE else _fault_of(line)
             if fault is not None:

@@ -1,7 +1,7 @@
 """The door's link to the gateway: one session, its tools, and calls of them.
 
 It looks for a gateway until it finds one, and again when it has lost it. What is known of the tools
-is at hand at any time, whatever else is under way.
+is at hand at any time.
 """
 
 import asyncio
@@ -66,7 +66,10 @@ class DoorCall:
 
 
 class GatewayLink:
-    """The link; `run` keeps it until it is cancelled. `changed` is told of other tools."""
+    """The link; `run` keeps it until it is cancelled.
+
+    `changed` is called when the tools are others.
+    """
 
     def __init__(
         self,
@@ -100,11 +103,9 @@ class GatewayLink:
 
     @property
     def tools(self) -> list[OfferedTool]:
-        """The tools that can be called now."""
         return self._tools
 
     def set_label(self, label: str) -> None:
-        """Call the session by the client's name from now on."""
         if label != self._label:
             self._label = label
             if self._socket is not None and self._session:
@@ -246,7 +247,7 @@ class GatewayLink:
     async def call(self, tool: str, arguments: dict[str, Any], tell: Tell) -> ToolOutcome:
         """Call a tool and return its outcome; `tell` gets each progress.
 
-        When cancelled, the gateway is told that the call was given up.
+        When cancelled, the call is given up at the gateway, too.
         """
         self._count += 1
         call_id = f"c-{self._count}"

@@ -15,7 +15,7 @@ def install_line() -> str:
 
 
 def fault(user: str = "the MCP door needs") -> str | None:
-    """Return what is wrong with the package for whoever needs it, or None."""
+    """Return what is wrong with the package for its `user`, or None."""
     try:
         version = metadata.version(NAME)
     except metadata.PackageNotFoundError:
@@ -27,7 +27,6 @@ def fault(user: str = "the MCP door needs") -> str | None:
 
 
 def installed() -> str | None:
-    """Return the package's version, or None."""
     try:
         return metadata.version(NAME)
     except metadata.PackageNotFoundError:

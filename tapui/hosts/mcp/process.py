@@ -25,7 +25,7 @@ FIRST_LIST = 1.0
 def run(home: Home, port: int, *, is_explicit: bool) -> None:
     """Serve until the input ends. Standard output is the protocol's alone."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format=LOG_FORMAT)
-    # The thread that reads the input cannot be woken: an interrupt ends the process as it is.
+    # The thread that reads the input cannot be woken: an interrupt ends the process at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(_serve(home, port, is_explicit=is_explicit))
 
@@ -49,7 +49,7 @@ async def _serve(home: Home, port: int, *, is_explicit: bool) -> None:
     try:
         # The package takes most of a second to load: the gateway is found meanwhile.
         module = await asyncio.to_thread(importlib.import_module, "tapui.hosts.mcp.door")
-        with contextlib.suppress(TimeoutError):  # it is told of the tools when there are some
+        with contextlib.suppress(TimeoutError):  # a later list of tools reaches it as a change
             async with asyncio.timeout(FIRST_LIST):
                 await link.settled.wait()
         doors.append(module.McpDoor(link))

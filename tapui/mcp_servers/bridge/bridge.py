@@ -37,7 +37,7 @@ from tapui.mcp_servers.messages import (
     TrialEnded,
 )
 from tapui.provider import Context, Provider
-from tapui.provider.alone import outcome_of
+from tapui.provider.calls import outcome_of
 from tapui.provider.tool import ToolFunction
 from tapui.text import safe_text
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tapui.mcp_servers.messages import ServerSession
 from tapui.provider import GatewayRefusal, Provider, Session
-from tapui.provider.listener import Listener
+from tapui.provider.conversation import Listener
 from tapui.provider.serving import Serving
 from tapui.provider.socket_link import SocketLink, dial_socket
 from tapui.secret import Secret

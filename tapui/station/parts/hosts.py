@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tapui.home.paths import typed_path
 from tapui.hosts.copilot.launcher import CopilotLauncher
-from tapui.hosts.copilot.own.own_model import with_provider
+from tapui.hosts.copilot.own.own_session import with_provider
 from tapui.hosts.local import LocalHost
 from tapui.station.parts.part import GatewayAccess
 from tapui.tools.builtin import BuiltinTools

@@ -162,9 +162,9 @@ NOTHING = Matched(0, 0, [])
 
 def matched(asked: Iterable[Approval], rules: "Sequence[PolicyRule]", folder: str) -> Matched:
     """Judge what was asked by rules alone, as if nothing were guarded."""
-    from tapui.policies.guarded import Guards
-    from tapui.policies.judging import judge
+    from tapui.policies.guards import Guards
     from tapui.policies.requests import of_permission
+    from tapui.policies.verdicts import judge
 
     found: Counter[str] = Counter()
     looked_at = 0

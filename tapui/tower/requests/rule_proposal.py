@@ -33,10 +33,10 @@ class RuleProposal:
 
 def proposal(view: View, approval: Approval) -> RuleProposal:
     """Return the rules that would allow a request, and no others that rules allow already."""
-    from tapui.policies.guarded import Guards
-    from tapui.policies.judging import judge
-    from tapui.policies.proposing import proposed
+    from tapui.policies.guards import Guards
+    from tapui.policies.proposals import proposed
     from tapui.policies.requests import of_permission
+    from tapui.policies.verdicts import judge
 
     session = view.state.sessions.get(approval.session_id or "")
     folder = session.cwd if session is not None else None

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from tapui.schemas.references import references
+from tapui.schemas.descriptions import references
 from tapui.text import safe_text
 from tapui.tower.workbench.shell_line import is_number, json_text
 

@@ -3,13 +3,12 @@
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.asks.word_leads import has_other_names, word_leads
-from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
 
@@ -108,26 +107,19 @@ def _extension(request: dict[str, Any]) -> str:
 
 
 class Permissions:
-    """The requests of one session that wait for the person.
-
-    `spawn` runs a coroutine to its end, as long as the session lives.
-    """
+    """The requests of one session that wait for the person."""
 
     def __init__(
         self,
-        session_id: str,
-        uplink: Uplink,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        uplink: SessionUplink,
     ) -> None:
-        self._session_id = session_id
         self._uplink = uplink
-        self._spawn = spawn
         self.folder: str | None = None
         """Where the session works, once it is known."""
         self._settling: dict[str, asyncio.TimerHandle] = {}
         self._shown: set[str] = set()
         self._answered: set[str] = set()
-        """What was answered from here, until the CLI says so, too."""
+        """Requests answered from here, until the CLI confirms it."""
 
     def requested(
         self, request_id: str, request: dict[str, Any], agent_id: str | None = None
@@ -148,7 +140,7 @@ class Permissions:
         self._shown.add(request_id)
         text, folder = detail.get("fullCommandText"), self.folder
         if detail["kind"] == "shell" and isinstance(text, str) and folder is not None:
-            self._spawn(self._show_leads(request_id, detail, text, folder))
+            self._uplink.spawn(self._show_leads(request_id, detail, text, folder))
         else:
             self._send(request_id, detail)
 
@@ -167,14 +159,14 @@ class Permissions:
     def _send(self, request_id: str, detail: dict[str, Any]) -> None:
         self._uplink.send(
             ApprovalRequest(
-                id=request_id, session_id=self._session_id, kind="permission", detail=raw(detail)
+                id=request_id, session_id=self._uplink.id, kind="permission", detail=raw(detail)
             )
         )
 
     def completed(
         self, request_id: str, call_id: str | None = None, source: str | None = None
     ) -> None:
-        """Take note that the CLI has its answer; `source` is its word for who gave it."""
+        """Take note that the CLI has its answer; `source` is the CLI's name for who gave it."""
         by = "cli" if source in (None, _PERSON) else "cli-rule"
         if request_id in self._answered:
             self._answered.remove(request_id)
@@ -186,14 +178,14 @@ class Permissions:
                 told = {"toolCallId": call_id, "by": by if source is not None else "cli-rule"}
                 self._uplink.send(
                     SessionEvent(
-                        session_id=self._session_id, event="permission.completed", data=raw(told)
+                        session_id=self._uplink.id, event="permission.completed", data=raw(told)
                     )
                 )
         if request_id in self._shown:
             self._shown.remove(request_id)
             self._uplink.send(ApprovalWithdraw(id=request_id, decided_by=by))
 
-    def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
+    def answered(self, answer: ApprovalAnswer) -> bool:
         """Pass the person's answer on to the CLI; return whether the request is this session's.
 
         One that expired is left to the CLI's own prompt.
@@ -201,9 +193,10 @@ class Permissions:
         if answer.id not in self._shown:
             return False
         self._shown.remove(answer.id)
+        session = self._uplink.session
         if session is not None and answer.decision != "expired":
             self._answered.add(answer.id)
-            self._spawn(self._tell(answer, session))
+            self._uplink.spawn(self._tell(answer, session))
         return True
 
     async def _tell(self, answer: ApprovalAnswer, session: "CopilotSession") -> None:
@@ -239,7 +232,6 @@ class Permissions:
             self.requested(item.request_id, item.request.to_dict())
 
     def close(self) -> None:
-        """Withdraw everything: the session is gone from here."""
         for timer in self._settling.values():
             timer.cancel()
         self._settling.clear()

@@ -4,12 +4,12 @@ The CLI tells of them as it does of permissions: who is attached hears of each, 
 stands meanwhile, and the first answer closes it.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
 
@@ -46,20 +46,13 @@ def plan_form(detail: dict[str, Any]) -> dict[str, Any]:
 
 
 class Questions:
-    """The questions of one session that wait for the person.
-
-    `spawn` runs a coroutine to its end, as long as the session lives.
-    """
+    """The questions of one session that wait for the person."""
 
     def __init__(
         self,
-        session_id: str,
-        uplink: Uplink,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        uplink: SessionUplink,
     ) -> None:
-        self._session_id = session_id
         self._uplink = uplink
-        self._spawn = spawn
         self._shown: dict[str, tuple[str, dict[str, Any]]] = {}
         """Those on show: the event that asked, and its detail, by the request's id."""
 
@@ -77,7 +70,7 @@ class Questions:
             shown = {**shown, "agentId": agent_id}
         self._uplink.send(
             ApprovalRequest(
-                id=request_id, session_id=self._session_id, kind=_KINDS[event], detail=raw(shown)
+                id=request_id, session_id=self._uplink.id, kind=_KINDS[event], detail=raw(shown)
             )
         )
 
@@ -86,7 +79,7 @@ class Questions:
         if self._shown.pop(request_id, None) is not None:
             self._uplink.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
 
-    def answered(self, answer: ApprovalAnswer, session: "CopilotSession | None") -> bool:
+    def answered(self, answer: ApprovalAnswer) -> bool:
         """Pass the person's answer on to the CLI; return whether the question is this session's.
 
         One that expired is left to the CLI's own dialog, and so is a question without a form that
@@ -96,9 +89,10 @@ class Questions:
         if shown is None:
             return False
         event, detail = shown
+        session = self._uplink.session
         if session is not None and answer.decision != "expired":
             tell = {_PLAN: self._decide_plan, "elicitation.requested": self._fill_in}
-            self._spawn(self._tell(tell.get(event, self._reply)(answer, detail, session)))
+            self._uplink.spawn(self._tell(tell.get(event, self._reply)(answer, detail, session)))
         return True
 
     async def _tell(self, telling: Coroutine[Any, Any, bool]) -> None:
@@ -123,7 +117,7 @@ class Questions:
             action = UIElicitationResponseAction.ACCEPT
             content = answer.answer or {}
         elif "elicitationSource" in detail:
-            action = UIElicitationResponseAction.DECLINE  # a server's form: its protocol says so
+            action = UIElicitationResponseAction.DECLINE  # a server's form: MCP has this word
         else:
             # To the model's own question, "decline" would mean: go on as you think best.
             action = UIElicitationResponseAction.CANCEL
@@ -166,7 +160,6 @@ class Questions:
         return (await session.rpc.ui.handle_pending_exit_plan_mode(request)).success
 
     def close(self) -> None:
-        """Withdraw everything: the session is gone from here."""
         for request_id in self._shown:
             self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()

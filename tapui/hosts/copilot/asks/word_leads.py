@@ -10,7 +10,7 @@ from pathlib import Path
 from posixpath import dirname, join, normpath
 
 from tapui.policies.commands import ParsedCommand, parsed
-from tapui.policies.guarded import is_configuration
+from tapui.policies.guards import is_configuration
 from tapui.policies.leads import PROCESS, Leads, following, readings
 
 _MOST_WORDS = 1_500
@@ -66,7 +66,6 @@ def _real(path: str) -> str:
 
 
 def _prefixes(path: str) -> Iterator[str]:
-    """Yield the folders on a path, and the path."""
     for at, sign in enumerate(path):
         if sign == "/" and at:
             yield path[:at]
@@ -174,7 +173,6 @@ class _Search:
                 raise _TooMuchError
 
     def _meant(self, word: str) -> Iterator[str]:
-        """Yield the paths that a word may mean."""
         if "\0" in word or not word:
             return
         text = self._home + word[1:] if word == "~" or word.startswith("~/") else word

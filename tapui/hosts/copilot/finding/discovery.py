@@ -1,7 +1,10 @@
-"""Finding the running CLIs of this user, and the port on which each may be attached to.
+"""Finding the running CLIs of this user, and the ways into their sessions.
 
-A session in use has a lock file that names its process; the port is one that this very process
-listens on. Only files are read and the process table is asked: nothing is connected to.
+A session in use has a lock file that names its process; a port counts when this very process
+listens on it. Each session of a CLI with tapui's extension (`extension.mjs`) also has a file
+`tapui/doors/<pid of the CLI>-<pid>.json` in Copilot's folder, private to its user: it names the
+session, a port on loopback, and the token that opens it. Only files are read and the process table
+is asked: nothing is connected to.
 """
 
 import contextlib
@@ -13,10 +16,68 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
 import psutil
+from msgspec import Struct
 
-from tapui.hosts.copilot.finding.doors import ExtensionDoor, doors_of
+from tapui.secret import Secret
 from tapui.wire import limits
+
+DOORS = ("tapui", "doors")
+_MAX_BYTES = 4096
+_MAX_PORT = 65535
+
+
+class _DoorFile(Struct):
+    port: int
+    token: str
+    pid: int
+    session: str
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionDoor:
+    """A way into the session `session`: the process `pid` listens on `port` for `token`."""
+
+    port: int
+    token: Secret = field(compare=False)
+    pid: int
+    session: str
+
+
+def doors_of(copilot_home: Path, cli: int, uid: int) -> tuple[ExtensionDoor, ...]:
+    """Return the ways into the sessions of the CLI with the process id `cli`.
+
+    A file that is not private, or whose process is not a child of this very CLI, does not count.
+    """
+    folder = copilot_home.joinpath(*DOORS)
+    try:
+        paths = sorted(folder.glob(f"{cli}-*.json"))
+    except OSError:
+        return ()  # no extension has ever run here
+    found = (_door(path, cli, uid) for path in paths)
+    return tuple(one for one in found if one is not None)
+
+
+def _door(path: Path, cli: int, uid: int) -> ExtensionDoor | None:
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    with open(fd, "rb") as file:  # noqa: PTH123 - of a descriptor
+        info = os.fstat(fd)
+        if not stat.S_ISREG(info.st_mode) or info.st_uid != uid or info.st_mode & 0o077:
+            return None
+        text = file.read(_MAX_BYTES)
+    try:
+        said = msgspec.json.decode(text, type=_DoorFile)
+        is_its = psutil.Process(said.pid).ppid() == cli
+    except (msgspec.MsgspecError, psutil.Error, ValueError, OverflowError):
+        return None
+    if not is_its or not 0 < said.port <= _MAX_PORT:
+        return None
+    return ExtensionDoor(said.port, Secret(said.token), said.pid, said.session)
+
 
 LOOPBACK = "127.0.0.1"
 """Where a CLI listens for others to attach, and the only address that is connected to."""
@@ -59,12 +120,10 @@ class Cli:
 
     @property
     def is_attachable(self) -> bool:
-        """Whether there is a way in."""
         return bool(self.ports or self.doors)
 
     @property
     def age(self) -> float:
-        """Seconds since it started."""
         return max(time.time() - self.process.started, 0.0)
 
 

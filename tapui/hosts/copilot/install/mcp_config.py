@@ -1,6 +1,6 @@
 """tapui's entry among the MCP servers of Copilot CLI: written, removed, and what has become of it.
 
-The file is `mcp-config.json` in Copilot's folder. Everything else in it stays as it is, in its
+The file is `mcp-config.json` in Copilot's folder. Everything else in it stays unchanged, in its
 order; an entry that a person has changed is known by its fields, and left alone. Copilot's own
 commands hold `.mcp-writer.lock` while they write; so does this, where that is there.
 """
@@ -28,7 +28,6 @@ _FORMER_ARGUMENTS = ARGUMENTS[1:]
 """Those of entries that an earlier tapui wrote."""
 _SERVERS = "mcpServers"
 _LOCK = ".mcp-writer.lock"
-_LOCK_SECONDS = 5.0
 _LOCK_PAUSE = 0.05
 _KEPT_ENVIRONMENT = ("TAPUI_HOME", "TAPUI_PORT")
 """What the door must have as the command that installs it had it; clients hand on little else."""
@@ -79,10 +78,11 @@ class McpConfig:
 
     copilot_home: Path
     entry: dict[str, Any]
+    lock_seconds: float = 5.0
+    """How long another program's lock is waited for."""
 
     @property
     def path(self) -> Path:
-        """Where Copilot CLI looks for it."""
         return self.copilot_home / FILE
 
     def state(self) -> EntryState:
@@ -106,7 +106,6 @@ class McpConfig:
         return is_same and all(found.get(one) == self.entry.get(one) for one in ("args", "env"))
 
     def program(self) -> str | None:
-        """Return the program that the entry starts, or None."""
         try:
             found = _entry_in(_read(self.path))
         except (OSError, ValueError, RecursionError):
@@ -155,7 +154,7 @@ class McpConfig:
             with contextlib.suppress(FileNotFoundError):  # no command of Copilot has written yet
                 lock = os.open(_LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             if lock >= 0:
-                _take(lock, self.copilot_home / _LOCK)
+                _take(lock, self.copilot_home / _LOCK, self.lock_seconds)
             yield folder
         finally:
             os.close(folder)
@@ -173,8 +172,8 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _take(lock: int, path: Path) -> None:
-    deadline = time.monotonic() + _LOCK_SECONDS
+def _take(lock: int, path: Path, within: float) -> None:
+    deadline = time.monotonic() + within
     while True:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.errors import AttachError, NoCliError
 from tapui.hosts.copilot.finding.discovery import holders
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.finding.stored_sessions import is_trusted
 from tapui.hosts.copilot.install.mcp_config import doors
 from tapui.hosts.copilot.own.own_session import (
     OwnSession,
@@ -26,8 +24,10 @@ from tapui.hosts.copilot.own.own_session import (
     checked_name,
 )
 from tapui.hosts.copilot.own.server import end_server, found_program, start_server
-from tapui.hosts.copilot.own.trusted import is_trusted
+from tapui.hosts.copilot.sdk import AttachError, NoCliError
 from tapui.hosts.copilot.session.attached_session import AttachedSession
+from tapui.hosts.copilot.uplink import Uplink
+from tapui.runtime.tasks import BackgroundTasks
 from tapui.wire.steering import OrderResult, SessionEnd, SessionStart, SessionStarted
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ WATCH_INTERVAL = 1.0
 PING_TIME = 7.0
 """Seconds without an answer after which the process counts as hung."""
 
+_ENDED = "Copilot's server has ended"
+
 
 class HeadlessServer:
     """The process and its sessions. `environ` is the process's environment."""
@@ -47,7 +49,7 @@ class HeadlessServer:
         self._uplink = uplink
         self._copilot_home = copilot_home
         self._environ = dict(environ)
-        self._chores = Chores(uplink.report)
+        self._tasks = BackgroundTasks(uplink.on_fault)
         self._client: CopilotClient | None = None
         self._starting = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
@@ -58,12 +60,10 @@ class HeadlessServer:
 
     @property
     def pid(self) -> int | None:
-        """The process, while there is one."""
         return None if self._client is None else sdk.pid_of(self._client)
 
     @property
     def is_running(self) -> bool:
-        """Whether there is a process, or will be at once."""
         return self._client is not None or self._begun > 0
 
     # The process
@@ -74,7 +74,7 @@ class HeadlessServer:
             self._needed_at = time.monotonic()
             if self._client is None:
                 self._client = await start_server(self._copilot_home, self._environ)
-                self._watching = self._chores.spawn(self._watch(self._client))
+                self._watching = self._tasks.start(self._watch(self._client))
             return self._client
 
     async def _watch(self, client: "CopilotClient") -> None:
@@ -87,12 +87,15 @@ class HeadlessServer:
             if time.monotonic() - self._needed_at >= IDLE_SECONDS:
                 break
             if sdk.has_ended(client):
-                reason = "Copilot's server has ended"
+                reason = _ENDED
                 break
             try:
                 await sdk.call("ping", client.ping(), within=PING_TIME)
             except AttachError as error:
-                reason = f"Copilot's server does not answer ({error})"
+                if sdk.has_ended(client):  # while it was asked
+                    reason = _ENDED
+                else:
+                    reason = f"Copilot's server does not answer ({error})"
             else:
                 await self._let_go_of_taken()
         if self._client is client:
@@ -115,8 +118,8 @@ class HeadlessServer:
     # Starting
 
     def start(self, order: SessionStart) -> None:
-        """Start a session; the gateway is told what became of it."""
-        self._chores.spawn(self._begin(order))
+        """Start a session; `SessionStarted` goes to the gateway."""
+        self._tasks.start(self._begin(order))
 
     async def _begin(self, order: SessionStart) -> None:
         self._begun += 1
@@ -174,14 +177,14 @@ class HeadlessServer:
         return session
 
     async def _folder(self, order: SessionStart) -> str:
-        """Return the folder of a session, as it is given or stored."""
+        """Return the folder that the order names, else the stored one."""
         if order.resume is None:
             return checked_folder(order.folder or "")
         stored = await self._stored_folder(order.resume)
         return checked_folder(order.folder or stored)
 
     async def _stored_folder(self, session_id: str) -> str:
-        """Return the folder of a stored session that nobody holds. Raises `StartError`."""
+        """Return the folder of a stored session. Raises `StartError`, also for one that is open."""
         is_name = session_id not in ("", ".", "..") and "/" not in session_id
         if not is_name or not (self._copilot_home / "session-state" / session_id).is_dir():
             raise StartError(f"there is no session {session_id}", "unknown")
@@ -199,8 +202,8 @@ class HeadlessServer:
     # Ending
 
     def end(self, order: SessionEnd) -> None:
-        """End a session; the gateway is told when it is closed."""
-        self._chores.spawn(self._end(order))
+        """End a session; `OrderResult` goes to the gateway once it is closed."""
+        self._tasks.start(self._end(order))
 
     async def _end(self, order: SessionEnd) -> None:
         if order.session_id not in self.sessions:
@@ -223,11 +226,10 @@ class HeadlessServer:
             session.close(reason)
 
     async def leave(self, *, is_lost: bool = False) -> None:
-        """End all sessions, and the process."""
         sessions = list(self.sessions.values())
         self.sessions.clear()
         await asyncio.gather(*(session.detach(is_lost=is_lost) for session in sessions))
-        self._chores.cancel()
+        self._tasks.cancel()
         client, self._client = self._client, None
         if client is not None:
             await end_server(client)

@@ -1,13 +1,15 @@
-"""A server process of the CLI that is ours: starting one, and ending it."""
+"""A server process of the CLI that is ours: starting one, ending it, deleting a session with it."""
 
+import asyncio
 import contextlib
+import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import NO_CLI, AttachError, NoCliError
+from tapui.hosts.copilot.sdk import NO_CLI, AttachError, NoCliError
 from tapui.runtime.processes.status import INSIDE
 
 if TYPE_CHECKING:
@@ -49,6 +51,19 @@ async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> "Copil
 
 
 async def end_server(client: "CopilotClient") -> None:
-    """End the process, whose sessions have been left; what it says no longer matters."""
+    """End the process, whose sessions have been left; its answer no longer matters."""
     with contextlib.suppress(AttachError):  # it has ended: that is what was wanted
         await sdk.call("end Copilot's server", client.force_stop(), within=END_TIME)
+
+
+def delete_session(copilot_home: Path, session_id: str) -> None:
+    """Delete a stored session that no program holds; raises `AttachError`. Blocks for seconds."""
+    asyncio.run(_delete(copilot_home, session_id))
+
+
+async def _delete(copilot_home: Path, session_id: str) -> None:
+    client = await start_server(copilot_home, os.environ)
+    try:
+        await sdk.call(f"delete session {session_id}", client.delete_session(session_id))
+    finally:
+        await end_server(client)

@@ -2,5 +2,5 @@
 
 `attached_session` joins the parts: what the gateway gets at the opening (`opening`, `history`), the
 CLI's events translated (`translator`), tools (`toolset`, `ledger`), hooks, orders (`steering`) and
-prompts (`outgoing`).
+prompts.
 """

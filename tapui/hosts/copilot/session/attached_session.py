@@ -10,33 +10,26 @@ from typing import TYPE_CHECKING, Any
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.asks.permissions import Permissions, allows_all
 from tapui.hosts.copilot.asks.questions import Questions
-from tapui.hosts.copilot.chores import Chores
-from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.gateway_host import Uplink
-from tapui.hosts.copilot.session import settings
+from tapui.hosts.copilot.sdk import AttachError, Joining, join
+from tapui.hosts.copilot.session.activity import BEGINNINGS, IdleDetector, LiveText
 from tapui.hosts.copilot.session.hooks import CliHooks
-from tapui.hosts.copilot.session.idle_detector import BEGINNINGS, Resting
-from tapui.hosts.copilot.session.joining import Joining, join
 from tapui.hosts.copilot.session.ledger import Ledger, settle
-from tapui.hosts.copilot.session.live_text import Writing
-from tapui.hosts.copilot.session.opening import Beginning
-from tapui.hosts.copilot.session.outgoing import Outgoing
+from tapui.hosts.copilot.session.opening import SessionOpening
+from tapui.hosts.copilot.session.prompts import Outgoing
 from tapui.hosts.copilot.session.steering import Steering
 from tapui.hosts.copilot.session.toolset import Toolset
 from tapui.hosts.copilot.session.translator import Translator, name_of
 from tapui.hosts.copilot.session.usage import UsageTold
+from tapui.hosts.copilot.uplink import SessionUplink, Uplink
 from tapui.policies.requests import shell_of
+from tapui.runtime.tasks import BackgroundTasks
 from tapui.wire.host import (
     ApprovalAnswer,
-    ModeResult,
-    ModeSet,
     SessionClose,
     SessionEvent,
-    SessionLog,
-    SessionSend,
     SessionUpdate,
 )
-from tapui.wire.message import OfferedTool, ToolOutcome, ToolProgress
+from tapui.wire.message import OfferedTool
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
@@ -87,9 +80,15 @@ class AttachedSession:
         """Set when the session said that it shuts down."""
         self.is_open = False
         """Whether the gateway knows it."""
-        self._uplink = uplink
-        self._chores = Chores(uplink.report)
-        self._session: CopilotSession | None = None
+        self._tasks = BackgroundTasks(uplink.on_fault)
+        self._uplink = own = SessionUplink(
+            uplink.send,
+            uplink.new_id,
+            uplink.report,
+            uplink.timing,
+            id=session_id,
+            spawn=self._tasks.start,
+        )
         self._since = datetime.now(UTC)
         self._seen: OrderedDict[object, None] = OrderedDict()
         self._unreadable: set[str] = set()
@@ -97,20 +96,17 @@ class AttachedSession:
         self._opened: asyncio.Future[None] | None = None
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
-            session_id,
-            uplink,
+            own,
             ledger=self._ledger,
             log=self._note,
-            spawn=self._chores.spawn,
             waits=self._wait_for_consent if by_extension else None,
         )
-        self._permissions = Permissions(session_id, uplink, self._chores.spawn)
-        self._questions = Questions(session_id, uplink, self._chores.spawn)
+        self._permissions = Permissions(own)
+        self._questions = Questions(own)
         self._translator = translator = Translator(session_id, self.toolset.is_ours)
-        self.hooks = CliHooks(session_id, uplink, asks_nothing=lambda: translator.allows_all)
-        self._beginning = Beginning(
-            session_id,
-            uplink,
+        self.hooks = CliHooks(own, asks_nothing=lambda: translator.allows_all)
+        self._opening = SessionOpening(
+            own,
             translator,
             workspace=workspace,
             cwd=cwd,
@@ -119,13 +115,11 @@ class AttachedSession:
             start=start,
             is_headless=joining is not None,
         )
-        self._outgoing = Outgoing(
-            session_id, uplink, self._chores.spawn, self._translator.sent.by_provider
-        )
-        self.steering = Steering(session_id, uplink, self._chores.spawn, self._translator)
-        self._writing = Writing(session_id, uplink)
-        self._resting = Resting(self._chores.spawn, self._rests, uplink.report)
-        self._usage = UsageTold(session_id, uplink, self._translator.compacts)
+        self.outgoing = Outgoing(own, translator.sent.by_provider)
+        self.steering = Steering(own, translator)
+        self._live_text = LiveText(own)
+        self._idle_detector = IdleDetector(own, self._rests)
+        self._usage = UsageTold(own, translator.compacts)
 
     # Coming and going
 
@@ -134,7 +128,7 @@ class AttachedSession:
     ) -> None:
         """Join the session and open it at the gateway; raises `AttachError`."""
         session = await self._resume(client)
-        beginning, abilities = self._beginning, self.steering.abilities
+        beginning, abilities = self._opening, self.steering.abilities
         self._ledger.keep_in(beginning.workspace(session) / "files" / "tap")
         self._translator.allows_all = await allows_all(session)
         abilities.look(session)
@@ -178,9 +172,8 @@ class AttachedSession:
         self._uplink.report(_CONSENT, "warning")
 
     async def _begin(self, session: "CopilotSession") -> None:
-        self._session = session
-        self._outgoing.bind(session)
-        self.steering.bind(session)
+        self._uplink.session = session
+        self.steering.reconnected()
         try:
             settled = await settle(session, self._ledger, self.toolset.abandoned)
             if settled:
@@ -188,7 +181,7 @@ class AttachedSession:
         except (AttachError, OSError) as error:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
-        await self._beginning.tell(session, self._since)
+        await self._opening.tell(session, self._since)
         try:
             await self._permissions.recover(session)  # of calls that have just been told of
         except AttachError as error:
@@ -198,23 +191,20 @@ class AttachedSession:
         for event in early:
             self._tell(event)
         self.hooks.open()
-        self._outgoing.send_on()
+        self.outgoing.send_on()
 
     def lost(self) -> None:
-        """The connection is gone, and our tools with it; the session may come back."""
         self._let_go()
         if self.is_open:
             self._uplink.send(SessionUpdate(session_id=self.id, tools_revision=0))
 
     def _let_go(self) -> None:
-        self._session = None
-        self._outgoing.unbind()
-        self.steering.unbind()
+        self._uplink.session = None
         self.toolset.unbind()
         self.hooks.hold()
         self._permissions.close()
         self._questions.close()
-        self._writing.close()
+        self._live_text.close()
 
     def close(self, reason: str | None, *, replaced_by: str | None = None) -> None:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced).
@@ -224,14 +214,14 @@ class AttachedSession:
         self.hooks.close()
         self._let_go()
         self.toolset.close()
-        self._chores.cancel()
+        self._tasks.cancel()
         if self.is_open and reason is not None:
             self._uplink.send(SessionClose(self.id, reason, replaced_by))
         self.is_open = False
 
     async def disconnect(self) -> str | None:
-        """Leave the session, which ends where nobody else has it; return what went wrong."""
-        session = self._session
+        """Leave the session, which ends unless another client has it; return what went wrong."""
+        session = self._uplink.session
         self.hooks.close()
         self._let_go()
         try:
@@ -246,7 +236,7 @@ class AttachedSession:
 
         With `is_lost`, it is left because the gateway is gone.
         """
-        session = self._session
+        session = self._uplink.session
         try:
             async with asyncio.timeout(_DETACH_TIME):
                 await self.hooks.leave(is_lost=is_lost)
@@ -320,17 +310,17 @@ class AttachedSession:
             case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
                 self._questions.completed(data.request_id)
             case "assistant.message_delta" if event.agent_id is None:
-                self._writing.add(data.message_id, data.delta_content)
+                self._live_text.add(data.message_id, data.delta_content)
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
-            case "session.idle" if event.agent_id is None and not self._resting.is_news(
+            case "session.idle" if event.agent_id is None and not self._idle_detector.is_news(
                 is_aborted=data.aborted is True
             ):
                 self._steered(name, event)
             case _:
                 self._steered(name, event)
                 if name in _WRITTEN and event.agent_id is None:
-                    self._writing.close()
+                    self._live_text.close()
                 for message in self._translator.translate(event):
                     if isinstance(message, SessionUpdate) and isinstance(message.cwd, str):
                         self._permissions.folder = message.cwd
@@ -349,93 +339,55 @@ class AttachedSession:
             case "session.model_change":
                 self.steering.model_changed(data.new_model)
         if name in BEGINNINGS:
-            self._resting.began()
+            self._idle_detector.began()
         elif name == "abort":
-            self._resting.stopped()
-        session = self._session
+            self._idle_detector.stopped()
+        session = self._uplink.session
         if session is None:
             return
         if name == "assistant.idle":
-            self._resting.paused(session)
+            self._idle_detector.paused(session)
         elif name == "session.idle":
-            self._chores.spawn(self._usage.turn_ended(session))
+            self._tasks.start(self._usage.turn_ended(session))
         elif name == "session.model_change":
-            self._chores.spawn(self._usage.threshold(session))
+            self._tasks.start(self._usage.threshold(session))
 
     def _rests(self) -> None:
         """The agent rests, and the CLI has not said `session.idle`: commands go on behind it."""
-        self._writing.close()
+        self._live_text.close()
         if self.is_open:
             self._uplink.send(SessionEvent(session_id=self.id, event="session.idle"))
-        if self._session is not None:
-            self._chores.spawn(self._usage.turn_ended(self._session))
+        if self._uplink.session is not None:
+            self._tasks.start(self._usage.turn_ended(self._uplink.session))
 
     def in_foreground(self, foreground: bool) -> None:
-        """Tell the gateway whether the session is the one on the CLI's screen."""
         if self.is_open:
             self._uplink.send(SessionUpdate(session_id=self.id, foreground=foreground))
 
     # What the gateway wants
 
     def opened(self, tools: Sequence[OfferedTool], revision: int) -> None:
-        """The gateway has opened the session."""
         if self._opened is not None and not self._opened.done():
             self.toolset.offer(tools, revision)
             self._opened.set_result(None)
 
     def refused(self, text: str) -> None:
-        """The gateway will not open the session."""
         if self._opened is not None and not self._opened.done():
             self._opened.set_exception(AttachError(text))
 
-    def finished(self, outcome: ToolOutcome) -> None:
-        """A call has ended."""
-        self.toolset.finished(outcome)
-
-    def progressed(self, progress: ToolProgress) -> None:
-        """A call is under way."""
-        self.toolset.progressed(progress)
-
     def answered(self, answer: ApprovalAnswer) -> bool:
         """The person decided; return whether that was about this session."""
-        return self._permissions.answered(answer, self._session) or self._questions.answered(
-            answer, self._session
-        )
-
-    def prompt(self, message: SessionSend) -> None:
-        """Send a prompt into the session, after what was sent before."""
-        self._outgoing.prompt(message.prompt, message.sender.provider)
-
-    def log(self, message: SessionLog) -> None:
-        """Put a line into the timeline, after what was sent before."""
-        self._outgoing.line(message.message, message.level, is_ephemeral=message.ephemeral)
+        return self._permissions.answered(answer) or self._questions.answered(answer)
 
     def _note(self, text: str) -> None:
-        self._outgoing.line(text)
+        self.outgoing.line(text)
 
     def abort(self) -> None:
-        """Stop the session's turn."""
-        if self._session is not None:
-            self._chores.spawn(self._abort(self._session))
+        if self._uplink.session is not None:
+            self._tasks.start(self._abort(self._uplink.session))
 
     async def _abort(self, session: "CopilotSession") -> None:
         try:
             await sdk.call("stop the turn", session.abort())
         except AttachError as error:
             self._uplink.report(f"{error}; press Esc in the CLI", "error")
-
-    def set_mode(self, order: ModeSet) -> None:
-        """Set the session's mode and answer the order."""
-        if self._session is None:
-            gone = "the connection to the CLI is lost"
-            self._uplink.send(ModeResult(id=order.id, ok=False, error=gone))
-        else:
-            self._chores.spawn(self._set_mode(order, self._session))
-
-    async def _set_mode(self, order: ModeSet, session: "CopilotSession") -> None:
-        try:
-            await settings.set_mode(session, order.mode)
-        except AttachError as error:
-            self._uplink.send(ModeResult(id=order.id, ok=False, error=str(error)))
-        else:
-            self._uplink.send(ModeResult(id=order.id, ok=True))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.text import safe_text
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
@@ -37,12 +37,6 @@ if TYPE_CHECKING:
         UserPromptSubmittedHookOutput,
     )
 
-DECISION_TIME = 8.0
-"""Seconds within which the gateway must decide about a tool, else it is refused, or runs where
-nothing is in force that could refuse it: Copilot asks then. Gates end after 5 s by themselves."""
-PROMPT_TIME = 3.0
-"""Seconds within which the gateway must prepare a prompt, else it goes out as it is. Its
-transforms end after 2 s by themselves."""
 REASON_LENGTH = 2_000
 """Characters of a refusal's reason: the CLI shows it, and the model reads it."""
 LEFT = "tapui is leaving the session and its providers cannot be asked; try again in a while"
@@ -59,11 +53,9 @@ class CliHooks:
     says whether the CLI asks for no permission now.
     """
 
-    def __init__(
-        self, session_id: str, uplink: Uplink, *, asks_nothing: Callable[[], bool]
-    ) -> None:
-        self._session_id = session_id
+    def __init__(self, uplink: SessionUplink, *, asks_nothing: Callable[[], bool]) -> None:
         self._uplink = uplink
+        self._timing = uplink.timing
         self._asks_nothing = asks_nothing
         self._is_closed = False
         self._is_guarded = True
@@ -76,7 +68,6 @@ class CliHooks:
         """The SDK's tasks that wait for a hook here; each ends when the CLI has its answer."""
 
     def handlers(self) -> "SessionHooks":
-        """Return what the SDK registers with the session."""
         return {
             "on_pre_tool_use": self._before_tool,
             "on_user_prompt_submitted": self._before_prompt,
@@ -102,20 +93,18 @@ class CliHooks:
         self._answer_all("deny")
 
     def close(self) -> None:
-        """The session is not ours any more."""
         self._is_closed = True
         self._opened.set()
         self._answer_all("deny")
 
     def guarded(self, *, is_guarded: bool) -> None:
-        """The gateway says whether anything is in force that may refuse a tool."""
         self._is_guarded = is_guarded
 
     async def leave(self, *, is_lost: bool = False) -> None:
         """Close, and return when the CLI has been told what came of the tools that waited.
 
         They are refused: their gates had not said yes. With `is_lost`, the gateway is gone and
-        nobody can be asked any more: the CLI goes on with its own question to the person.
+        no question can be asked: the CLI goes on with its own question to the person.
         """
         if is_lost:
             self._answer_all("allow")
@@ -162,11 +151,13 @@ class CliHooks:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         try:
-            async with asyncio.timeout(DECISION_TIME):
+            async with asyncio.timeout(self._timing.decision):
                 await self._opened.wait()
                 return None if self._is_closed else await self._decide(given)
         except TimeoutError:
-            text = f"tapui did not decide about {given.get('toolName')} in {DECISION_TIME:g} s"
+            text = (
+                f"tapui did not decide about {given.get('toolName')} in {self._timing.decision:g} s"
+            )
             return self._undecided(text, "Restart tapui if this happens again.")
         except (msgspec.MsgspecError, LookupError, TypeError, ValueError, OverflowError) as error:
             text = f"tapui cannot read this call ({error})"
@@ -185,10 +176,10 @@ class CliHooks:
     async def _decide(self, given: "PreToolUseHookInput") -> "PreToolUseHookOutput | None":
         args = raw(_arguments(given["toolArgs"]))
         tool, session_id = given["toolName"], given["sessionId"]
-        answer = await self._ask(HookPreToolUse(self._uplink.mint(), session_id, tool, args))
-        if isinstance(answer, Error) and session_id != self._session_id:
+        answer = await self._ask(HookPreToolUse(self._uplink.new_id(), session_id, tool, args))
+        if isinstance(answer, Error) and session_id != self._uplink.id:
             # A subagent that began before tapui came: the session's own rules hold for it.
-            again = HookPreToolUse(self._uplink.mint(), self._session_id, tool, args)
+            again = HookPreToolUse(self._uplink.new_id(), self._uplink.id, tool, args)
             answer = await self._ask(again)
         match answer:
             case HookDecision(decision="allow"):
@@ -217,14 +208,14 @@ class CliHooks:
         given: "UserPromptSubmittedHookInput",
         _context: dict[str, str],
     ) -> "UserPromptSubmittedHookOutput | None":
-        if given.get("sessionId", self._session_id) != self._session_id:
+        if given.get("sessionId", self._uplink.id) != self._uplink.id:
             return None  # what an agent tells its own subagent
         try:
-            async with asyncio.timeout(PROMPT_TIME) as limit:
+            async with asyncio.timeout(self._timing.prompt) as limit:
                 await self._opened.wait()
                 if self._is_closed:
                     return None
-                prompt = PromptSubmitted(self._uplink.mint(), self._session_id, given["prompt"])
+                prompt = PromptSubmitted(self._uplink.new_id(), self._uplink.id, given["prompt"])
                 self._limits[prompt.id] = limit
                 try:
                     answer = await self._ask(prompt)
@@ -232,8 +223,8 @@ class CliHooks:
                     del self._limits[prompt.id]
         except TimeoutError:
             self._uplink.report(
-                f"a prompt was not prepared in {PROMPT_TIME:g} s; it went out without the "
-                "providers' context",
+                f"a prompt was not prepared in {self._timing.prompt:g} s; it went out without "
+                "the providers' context",
                 "warning",
             )
             return None
@@ -247,24 +238,24 @@ class CliHooks:
         return {"additionalContext": "\n\n".join(answer.context)} if answer.context else None
 
     async def _section(self, name: str, text: str) -> str:
-        """Return a section as the providers want it; as it is, where that is not known in time."""
+        """Return a section as the providers want it; unchanged where that is not known in time."""
         try:
-            async with asyncio.timeout(PROMPT_TIME):
+            async with asyncio.timeout(self._timing.prompt):
                 await self._opened.wait()
                 if self._is_closed:
                     return text
-                id_, sections = self._uplink.mint(), {name: text}
-                question = PromptSubmitted(id_, self._session_id, "", sections, only_sections=True)
+                id_, sections = self._uplink.new_id(), {name: text}
+                question = PromptSubmitted(id_, self._uplink.id, "", sections, only_sections=True)
                 answer = await self._ask(question)
         except TimeoutError:
             self._uplink.report(
-                f"section {name} of the system prompt was not changed in {PROMPT_TIME:g} s; it "
-                "stays as it is",
+                f"section {name} of the system prompt was not changed: no answer in "
+                f"{self._timing.prompt:g} s",
                 "warning",
             )
             return text
         if isinstance(answer, Error):
-            told = f"section {name} of the system prompt stays as it is: {answer.message}"
+            told = f"section {name} of the system prompt stays unchanged: {answer.message}"
             self._uplink.report(told, "warning")
         return answer.sections.get(name, text) if isinstance(answer, PromptPrepared) else text
 

@@ -25,7 +25,7 @@ _NAME = re.compile(r"unanswered\.(\d{1,10})\.calls\Z")
 _MAX_BYTES = 1024 * 1024
 _FLAGS = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 WORDS = "tapui ended before the tool answered; call it again if it is still wanted"
-"""What the model is told about such a call."""
+"""The result of such a call for the model."""
 
 
 class Ledger:
@@ -50,7 +50,6 @@ class Ledger:
         self._path = folder / f"unanswered.{self._owner.pid}.calls"
 
     def begin(self, request_id: str) -> None:
-        """Write down that the call was taken."""
         with self._lock:
             if self._is_closed:
                 return
@@ -63,7 +62,6 @@ class Ledger:
             os.write(self._file, f"+{request_id}\n".encode())
 
     def end(self, request_id: str) -> None:
-        """Write down that the call was answered."""
         with self._lock:
             if request_id not in self._open:
                 return
@@ -74,7 +72,6 @@ class Ledger:
                 os.write(self._file, f"-{request_id}\n".encode())
 
     def close(self) -> None:
-        """Forget all of it, for good."""
         with self._lock:
             self._is_closed = True
             self._open.clear()

@@ -1,17 +1,25 @@
-"""What the gateway is told of a session at its beginning, before its events."""
+"""What opens a session at the gateway: what it is, what happened before, what is under way."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.sdk import AttachError
 from tapui.hosts.copilot.session import history
-from tapui.hosts.copilot.session.abilities import Abilities
-from tapui.hosts.copilot.session.description import ask, describe
-from tapui.hosts.copilot.session.translator import Translator
+from tapui.hosts.copilot.session.steering import Abilities
+from tapui.hosts.copilot.session.translator import (
+    Translator,
+    as_agent,
+    as_mode,
+    own_mcp_servers,
+    session_label,
+)
+from tapui.hosts.copilot.uplink import SessionUplink
+from tapui.hosts.port import Report
 from tapui.wire.codec import raw
 from tapui.wire.host import HostSession, SessionEvent, SessionHistory, SessionOpen
 
@@ -19,7 +27,7 @@ if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
 
 
-class Beginning:
+class SessionOpening:
     """Tells of one session: what it is, what happened before this host came, what is under way.
 
     `workspace` is the session's folder where the SDK does not name one. `ports`, `pid`, `start` and
@@ -28,8 +36,7 @@ class Beginning:
 
     def __init__(
         self,
-        session_id: str,
-        uplink: Uplink,
+        uplink: SessionUplink,
         translator: Translator,
         *,
         workspace: Path,
@@ -39,7 +46,6 @@ class Beginning:
         start: str | None,
         is_headless: bool,
     ) -> None:
-        self._session_id = session_id
         self._uplink = uplink
         self._translator = translator
         self._workspace = workspace
@@ -50,7 +56,6 @@ class Beginning:
         self._is_headless = is_headless
 
     def workspace(self, session: "CopilotSession") -> Path:
-        """Return the folder of the session's files."""
         return session.workspace_path or self._workspace
 
     async def open(
@@ -62,12 +67,11 @@ class Beginning:
         foreground: bool,
         replaces: str | None,
     ) -> SessionOpen:
-        """Return what opens the session at the gateway."""
         described = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
         can = list(abilities.can)
         return SessionOpen(
             session=HostSession(
-                id=self._session_id,
+                id=self._uplink.id,
                 foreground=foreground,
                 replaces=replaces,
                 workspace=str(self.workspace(session)),
@@ -89,7 +93,7 @@ class Beginning:
         is_busy = activity is not None and activity.processing
         calls = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
-            self._uplink.send(SessionEvent(session_id=self._session_id, event="session.busy"))
+            self._uplink.send(SessionEvent(session_id=self._uplink.id, event="session.busy"))
         await self._tell_of_subagents(session)
         for message in self._translator.go_on(calls):
             self._uplink.send(message)
@@ -98,7 +102,7 @@ class Beginning:
         self, session: "CopilotSession", since: datetime, *, is_busy: bool
     ) -> list[history.OpenCall]:
         workspace = self.workspace(session)
-        read = partial(history.read, workspace, self._session_id, since, is_busy=is_busy)
+        read = partial(history.read, workspace, self._uplink.id, since, is_busy=is_busy)
         try:
             earlier = await asyncio.to_thread(read)
         except OSError as error:
@@ -106,7 +110,7 @@ class Beginning:
             self._uplink.report(text, "warning")
             return []
         if earlier.turns:
-            self._uplink.send(SessionHistory(self._session_id, raw(earlier.turns)))
+            self._uplink.send(SessionHistory(self._uplink.id, raw(earlier.turns)))
         return earlier.calls
 
     async def _tell_of_subagents(self, session: "CopilotSession") -> None:
@@ -114,3 +118,77 @@ class Beginning:
         listed = await ask("subagents", session.rpc.tasks.list(), self._uplink.report)
         for message in self._translator.subagents(listed.tasks if listed is not None else ()):
             self._uplink.send(message)
+
+
+T = TypeVar("T")
+
+UNLISTED_TOOLS = frozenset(
+    {
+        "ask_user",
+        "exit_plan_mode",
+        "fetch_copilot_cli_documentation",
+        "report_intent",
+        "session_store_sql",
+        "sql",
+        "store_memory",
+        "task_complete",
+        "tool_search_tool",
+        "update_todo",
+        "web_search",
+    }
+)
+"""Tools of the CLI's own that its list leaves out; it takes a second of the same name unasked."""
+
+SHELL_TOOLS = ("bash", "powershell", "local_shell", "write_bash", "write_powershell")
+"""Tools of the CLI's own that run commands, those included that type into a running shell. Which of
+them there are depends on the system and the model."""
+
+
+async def ask(what: str, answer: Coroutine[Any, Any, T], report: Report) -> T | None:
+    """Await something that a session can be shown without; what fails is reported."""
+    try:
+        return await sdk.call(f"ask for the session's {what}", answer)
+    except AttachError as error:
+        report(str(error), "warning")
+        return None
+
+
+async def describe(
+    client: "CopilotClient", session: "CopilotSession", *, cwd: str, report: Report
+) -> dict[str, Any]:
+    """Return fields of `HostSession`: label, cwd, mode, model, effort, agents, reserved_tools,
+    shell_tools, mcp_servers.
+
+    `cwd` is the session's folder where the CLI does not say another. What the CLI does not tell
+    is None, and reported.
+    """
+    from copilot.rpc import ToolsListRequest
+
+    told, servers = await asyncio.gather(
+        asyncio.gather(
+            ask("mode", session.rpc.mode.get(), report),
+            ask("model", session.rpc.model.get_current(), report),
+            ask("name", session.rpc.name.get(), report),
+            ask("folder", session.rpc.metadata.snapshot(), report),
+            ask("agents", session.rpc.agent.list(), report),
+            ask("tools", client.rpc.tools.list(ToolsListRequest()), report),
+        ),
+        ask("MCP servers", session.rpc.mcp.list(), report),
+    )
+    mode, model, name, snapshot, agents, own = told
+    cwd = (snapshot.working_directory if snapshot else None) or cwd
+    return {
+        "label": session_label(name.name if name else None) or Path(cwd).name or cwd,
+        "cwd": cwd,
+        "mode": as_mode(mode.value) if mode else None,
+        "model": model.model_id if model else None,
+        "effort": (model.reasoning_effort or "") if model else None,
+        "agents": [as_agent(one.name, one.tools) for one in agents.agents] if agents else None,
+        "reserved_tools": sorted(
+            UNLISTED_TOOLS.union(one.name for one in own.tools)
+            if own
+            else UNLISTED_TOOLS.union(SHELL_TOOLS)
+        ),
+        "shell_tools": list(SHELL_TOOLS),
+        "mcp_servers": own_mcp_servers(servers.servers) if servers else None,
+    }

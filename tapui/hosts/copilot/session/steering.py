@@ -6,20 +6,23 @@ A turn that is stopped takes along what waited for its end: the CLI drops it.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError, UnknownMethodError
-from tapui.hosts.copilot.gateway_host import Uplink
-from tapui.hosts.copilot.session import settings
-from tapui.hosts.copilot.session.abilities import Abilities
+from tapui.hosts.copilot.sdk import PACKAGE, AttachError, UnknownMethodError
 from tapui.hosts.copilot.session.translator import Translator
+from tapui.hosts.copilot.uplink import SessionUplink
+from tapui.invocation import install_line
 from tapui.projection.summary import one_line
 from tapui.wire import limits
-from tapui.wire.host import SessionUpdate
+from tapui.wire.host import ModeResult, ModeSet, SessionUpdate
+from tapui.wire.message import Mode
 from tapui.wire.steering import (
+    EFFORTS,
     Ability,
+    ModelChoice,
     ModelsList,
     ModelsRead,
     OrderResult,
@@ -32,12 +35,7 @@ from tapui.wire.steering import (
 if TYPE_CHECKING:
     from copilot import CopilotSession
 
-REST_TIME = 30.0
-"""Seconds for which a stopped session's rest is waited for."""
 _REST_INTERVAL = 0.1
-LOST_TIME = 1.0
-"""Seconds for which a text may be neither in the CLI's queue nor told as a prompt: between the two
-it is in neither."""
 _REMEMBERED = 200
 _GONE = "the connection to the CLI is lost"
 _STOPPED = "the turn was stopped, and the CLI dropped what waited for its end"
@@ -48,21 +46,16 @@ Wanted = SessionTell | SessionStop | SessionCompact | SessionSet
 
 
 class Steering:
-    """Carries out orders. `spawn` runs a coroutine to its end, as long as the session lives."""
+    """Carries out orders for one session."""
 
     def __init__(
         self,
-        session_id: str,
-        uplink: Uplink,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        uplink: SessionUplink,
         translator: Translator,
     ) -> None:
         self.abilities = Abilities()
-        self._session_id = session_id
         self._uplink = uplink
-        self._spawn = spawn
         self._translator = translator
-        self._session: CopilotSession | None = None
         self._sending = asyncio.Lock()
         self._waiting: OrderedDict[str, tuple[SessionTell, list[str]]] = OrderedDict()
         """Texts that the CLI took and no prompt has told of, by the CLI's message id; each with
@@ -72,33 +65,25 @@ class Steering:
         self._model: SessionSet | None = None
         """The order for a model that the CLI has not taken yet: it waits for the turn's end."""
 
-    def bind(self, session: "CopilotSession") -> None:
-        """Carry out what comes from now on in this session."""
-        self._session = session
+    def reconnected(self) -> None:
         if self._waiting:
-            self._spawn(self._look_after(_UNKNOWN))
-
-    def unbind(self) -> None:
-        """The connection is gone; what waits in the CLI may still come."""
-        self._session = None
+            self._uplink.spawn(self._look_after(_UNKNOWN))
 
     # What the session says
 
     def prompted(self, message_id: str | None) -> None:
-        """A message has become a prompt."""
         if message_id is not None:
             self._prompts.append(message_id)
             waiting = self._waiting.pop(message_id, None)
             if waiting is not None:
-                self._spawn(self._delivered(*waiting))
+                self._uplink.spawn(self._delivered(*waiting))
 
     def rested(self, *, is_aborted: bool) -> None:
         """A turn is over: what waited for its end has become a prompt, or never will."""
         if self._waiting:
-            self._spawn(self._look_after(_STOPPED if is_aborted else _REMOVED))
+            self._uplink.spawn(self._look_after(_STOPPED if is_aborted else _REMOVED))
 
     def model_changed(self, model: str) -> None:
-        """The session has another model."""
         if self._model is not None and self._model.value == model:
             order, self._model = self._model, None
             self._say(order, "done")
@@ -106,8 +91,8 @@ class Steering:
     # Orders
 
     def begin(self, order: Wanted) -> None:
-        """Carry out an order; the gateway is told what became of it."""
-        self._spawn(self._carry_out(order))
+        """Carry out an order; `OrderResult` goes to the gateway."""
+        self._uplink.spawn(self._carry_out(order))
 
     async def _carry_out(self, order: Wanted) -> None:
         try:
@@ -120,15 +105,15 @@ class Steering:
                     self._say(order, "done", running=running, dropped=dropped)
                 case SessionCompact():
                     self._say(order, "working")
-                    await settings.compact(self._bound)
+                    await compact(self._bound)
                     self._say(order, "done")
                 case SessionSet(what="model"):
                     await self._set_model(order)
                 case SessionSet(what="effort"):
-                    await settings.set_effort(self._bound, order.value)
+                    await set_effort(self._bound, order.value)
                     self._say(order, "done")
                 case SessionSet():
-                    await settings.rename(self._bound, order.value)
+                    await rename(self._bound, order.value)
                     self._say(order, "done")
         except UnknownMethodError as error:
             self._say(order, "failed", str(error))
@@ -148,16 +133,15 @@ class Steering:
         self._uplink.send(OrderResult(order.id, state, error, running or None, dropped or None))
 
     def _lacks(self, ability: Ability) -> None:
-        """Tell that something cannot be ordered here."""
         self.abilities.refused(ability)
         can, cannot = list(self.abilities.can), dict(self.abilities.cannot)
-        self._uplink.send(SessionUpdate(self._session_id, can=can, cannot=cannot))
+        self._uplink.send(SessionUpdate(self._uplink.id, can=can, cannot=cannot))
 
     @property
     def _bound(self) -> "CopilotSession":
-        if self._session is None:
+        if self._uplink.session is None:
             raise AttachError(_GONE)
-        return self._session
+        return self._uplink.session
 
     async def _is_processing(self) -> bool:
         asking = self._bound.rpc.metadata.is_processing()
@@ -216,11 +200,11 @@ class Steering:
             gone = set(self._waiting) - await self._queued()
             if not gone:
                 return
-            await asyncio.sleep(LOST_TIME)
-            gone = gone.intersection(self._waiting) - await self._queued()
+            await asyncio.sleep(self._uplink.timing.lost)
+            queued = await self._queued()
         except AttachError:
             return  # the connection is lost: it is looked again when it is back
-        for id_ in gone:
+        for id_ in gone.intersection(self._waiting) - queued:  # another look may have taken some
             order, dropped = self._waiting.pop(id_)
             self._translator.sent.withdraw(order.text)
             self._say(order, "failed", reason, dropped=dropped)
@@ -245,11 +229,11 @@ class Steering:
             self._uplink.report(str(error), "warning")  # the turn is stopped all the same
         await sdk.call("stop the turn", session.abort())
         try:
-            async with asyncio.timeout(REST_TIME):
+            async with asyncio.timeout(self._uplink.timing.rest):
                 while await self._is_processing():  # noqa: ASYNC110 - the CLI tells it when asked
                     await asyncio.sleep(_REST_INTERVAL)
         except TimeoutError:
-            text = f"stop the turn: the session does not rest after {REST_TIME:g} s"
+            text = f"stop the turn: the session does not rest after {self._uplink.timing.rest:g} s"
             raise AttachError(f"{text}; press Esc in the CLI") from None
         left = _heads(one for one in dropped if one not in own)
         return await self._running(), left
@@ -265,12 +249,12 @@ class Steering:
             if isinstance(task, TaskShellInfo) and task.status is TaskStatus.RUNNING
         )
 
-    # Models
+    # Modes and models
 
     async def _set_model(self, order: SessionSet) -> None:
         self._model = order
         try:
-            is_deferred = await settings.switch_model(self._bound, order.value)
+            is_deferred = await switch_model(self._bound, order.value)
         except AttachError:
             self._model = None
             raise
@@ -281,13 +265,23 @@ class Steering:
                 self._model = None
                 self._say(order, "done")
 
+    def set_mode(self, order: ModeSet) -> None:
+        self._uplink.spawn(self._set_mode(order))
+
+    async def _set_mode(self, order: ModeSet) -> None:
+        try:
+            await set_mode(self._bound, order.mode)
+        except AttachError as error:
+            self._uplink.send(ModeResult(order.id, ok=False, error=str(error)))
+        else:
+            self._uplink.send(ModeResult(order.id, ok=True))
+
     def list_models(self, asked: ModelsRead) -> None:
-        """Tell which models there are."""
-        self._spawn(self._list_models(asked))
+        self._uplink.spawn(self._list_models(asked))
 
     async def _list_models(self, asked: ModelsRead) -> None:
         try:
-            answer = ModelsList(asked.id, await settings.models(self._bound))
+            answer = ModelsList(asked.id, await models(self._bound))
         except AttachError as error:
             answer = ModelsList(asked.id, error=str(error))
         self._uplink.send(answer)
@@ -309,3 +303,128 @@ def _ability(order: Wanted) -> Ability:
 
 def _heads(texts: Any) -> list[str]:
     return [one_line(text) for text in texts][: limits.MAX_RUNNING]
+
+
+METHODS: Mapping[Ability, tuple[str, ...]] = {
+    "tell": ("send", "rpc.queue.pending_items", "rpc.metadata.is_processing"),
+    "now": ("send",),
+    "stop": ("abort", "rpc.metadata.is_processing"),
+    "compact": ("rpc.history.compact",),
+    "model": ("rpc.model.switch_to", "rpc.model.list"),
+    "effort": ("rpc.model.set_reasoning_effort",),
+    "label": ("rpc.name.set",),
+}
+"""What each order needs of the SDK's session."""
+_OLD_SDK = "this Copilot SDK has no %s; update it: %s"
+_OLD_CLI = "this Copilot CLI does not know the request; update it: copilot update"
+
+
+class Abilities:
+    """What can be ordered of one session, as far as is known."""
+
+    def __init__(self) -> None:
+        self.can: list[str] = []
+        self.cannot: dict[str, str] = {}
+
+    def look(self, session: "CopilotSession") -> None:
+        self.can = []
+        for ability, methods in METHODS.items():
+            lacking = next((one for one in methods if not _has(session, one)), None)
+            if lacking is not None:
+                update = install_line(PACKAGE, "--upgrade")
+                self.cannot[ability] = _OLD_SDK % (lacking, update)
+            elif ability not in self.cannot:
+                self.can.append(ability)
+
+    def refused(self, ability: Ability) -> None:
+        """The CLI does not know the request behind an order."""
+        if ability in self.can:
+            self.can.remove(ability)
+        self.cannot[ability] = _OLD_CLI
+
+
+def _has(session: "CopilotSession", method: str) -> bool:
+    try:
+        return callable(attrgetter(method)(session))
+    except AttributeError:
+        return False
+
+
+COMPACT_TIME = 570.0
+"""Seconds that a compaction may take: a model writes a summary. The gateway waits longer."""
+
+
+async def set_mode(session: "CopilotSession", mode: Mode) -> None:
+    from copilot.rpc import ModeSetRequest
+    from copilot.session_events import SessionMode
+
+    request = ModeSetRequest(mode=SessionMode(mode))
+    result = await sdk.call("switch the mode", session.rpc.mode.set(request))
+    if result.confirmation is not None or result.mode_applied is False:
+        raise AttachError(
+            f"the CLI did not switch to {mode} ({result.message or result.status}): "
+            "switch it there (Shift+Tab)"
+        )
+
+
+async def compact(session: "CopilotSession") -> None:
+    compacting = session.rpc.history.compact()
+    result = await sdk.call("compact the context", compacting, within=COMPACT_TIME)
+    if not result.success:
+        raise AttachError("compact the context: the CLI could not")
+
+
+async def switch_model(session: "CopilotSession", model: str) -> bool:
+    """Switch to a model; return whether that waits for the turn's end."""
+    from copilot.rpc import ModelSwitchToRequest
+
+    known = [one.id for one in await models(session)]
+    if known and model not in known:
+        raise AttachError(f"there is no model {model}; there are: {', '.join(known)}")
+    switching = session.rpc.model.switch_to(ModelSwitchToRequest(model_id=model))
+    result = await sdk.call("switch the model", switching)
+    if result.confirmation is not None:
+        raise AttachError("the context is too large for it: choose it in the CLI (/model)")
+    return result.deferred is True
+
+
+async def set_effort(session: "CopilotSession", effort: str) -> None:
+    """Set the reasoning effort, which must be one that the model knows."""
+    from copilot.rpc import ModelSetReasoningEffortRequest
+
+    current = await sdk.call("ask for the model", session.rpc.model.get_current())
+    listed = await models(session)
+    of_model = next((one.efforts for one in listed if one.id == current.model_id), None)
+    known = of_model or EFFORTS  # the CLI itself takes any word
+    if effort not in known:
+        raise AttachError(f"there is no effort {effort}; there are: {', '.join(known)}")
+    request = ModelSetReasoningEffortRequest(reasoning_effort=effort)
+    setting = session.rpc.model.set_reasoning_effort(request)
+    await sdk.call("set the reasoning effort", setting)
+
+
+async def rename(session: "CopilotSession", name: str) -> None:
+    from copilot.rpc import NameSetRequest
+
+    await sdk.call("rename the session", session.rpc.name.set(NameSetRequest(name=name)))
+
+
+async def models(session: "CopilotSession") -> list[ModelChoice]:
+    """Return the models that the session can be switched to; none where the CLI names none."""
+    listed = await sdk.call("ask for the models", session.rpc.model.list())
+    return _choices(listed.list)
+
+
+def _choices(listed: Any) -> list[ModelChoice]:
+    """Return the models that the CLI tells; what is not as it should be is left out."""
+    choices = []
+    for one in listed:
+        about = one if isinstance(one, dict) else {}
+        id_, name = about.get("id"), about.get("name")
+        if not isinstance(id_, str) or len(id_) > limits.MAX_ID:
+            continue
+        efforts = about.get("supportedReasoningEfforts")
+        known = [str(effort) for effort in efforts] if isinstance(efforts, list) else None
+        shown = name[: limits.MAX_ID] if isinstance(name, str) else None
+        choices.append(ModelChoice(id_, shown, known[: limits.MAX_ABILITIES] if known else None))
+    return choices[: limits.MAX_MODELS]

@@ -1,18 +1,18 @@
 """The gateway's tools in a Copilot session: offered to it, called by it, answered."""
 
 import asyncio
+import base64
 from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError, NoAnswerError
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.sdk import AttachError, NoAnswerError
 from tapui.hosts.copilot.session.ledger import WORDS, Ledger, fail
-from tapui.hosts.copilot.session.results import result_for_model
-from tapui.hosts.for_models import description_for_model
+from tapui.hosts.copilot.uplink import SessionUplink
+from tapui.hosts.for_models import IMAGES, description_for_model, media_of, text_for_model
 from tapui.runtime.tasks import in_thread
 from tapui.wire.builtin import CHANGING_TOOLS
 from tapui.wire.codec import raw
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress of one call in the timeline; the tower shows them all."""
-RETRY_TIME = 15.0
-"""Seconds after which tools that could not be offered are offered again."""
 RETIRED_TIME = 120.0
 """Seconds in which a request to the model that is under way may still bring a call of a tool that
 was taken back."""
@@ -69,28 +67,24 @@ def needs_no_prompt(tool: OfferedTool) -> bool:
 class Toolset:
     """The tools of one session.
 
-    `log` puts a line into the session's timeline; `spawn` runs a coroutine to its end, as long
-    as the session lives. `waits` is called when the CLI seems to ask the person before it takes
-    the tools; without it, it is expected to take them at once.
+    `log` puts a line into the session's timeline. `waits` is called when the CLI seems to ask the
+    person before it takes the tools; without it, it is expected to take them at once.
     """
 
     def __init__(
         self,
-        session_id: str,
-        uplink: Uplink,
+        uplink: SessionUplink,
         *,
         ledger: Ledger,
         log: Callable[[str], None],
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
         waits: Callable[[], None] | None = None,
     ) -> None:
         self._waits = waits
-        self._session_id = session_id
         self._uplink = uplink
         self._ledger = ledger
         self._log = log
-        self._spawn = spawn
         self._session: CopilotSession | None = None
+        """Bound once what a former tapui left unanswered is settled; then tools are offered."""
         self._offered: Sequence[OfferedTool] = ()
         self._revision = 0
         """The gateway's number of what is offered."""
@@ -115,15 +109,13 @@ class Toolset:
         """Of calls whose handler is about to run, by their request."""
 
     def is_ours(self, name: str) -> bool:
-        """Return whether a tool of this name was ever offered here."""
         return name in self._names
 
     def owns(self, call_id: str) -> bool:
-        """Return whether the invocation `call_id` is this session's."""
         return call_id in self._waiting
 
     def offer(self, tools: Sequence[OfferedTool], revision: int) -> None:
-        """Replace the tools; the gateway is told when the session has taken them all.
+        """Replace the tools; `SessionUpdate` goes to the gateway when the session has taken them.
 
         The agent then has them from its next request to the model.
         """
@@ -150,7 +142,7 @@ class Toolset:
             self._setting = True
             if self._retry is not None:
                 self._retry.cancel()
-            self._spawn(self._set())
+            self._uplink.spawn(self._set())
 
     async def _set(self) -> None:
         """Bring the session's tools up to date; only the newest list counts."""
@@ -176,13 +168,13 @@ class Toolset:
     def _tell_taken(self) -> None:
         """Tell the gateway that the session has all that is offered, unless that has changed."""
         if self._session is not None and not self._changed:
-            update = SessionUpdate(session_id=self._session_id, tools_revision=self._revision)
+            update = SessionUpdate(session_id=self._uplink.id, tools_revision=self._revision)
             self._uplink.send(update)
 
     def _tell_none(self) -> None:
         """Tell the gateway that the agent has none of the tools, unless it has older ones."""
         if not self._held:
-            self._uplink.send(SessionUpdate(session_id=self._session_id, tools_revision=0))
+            self._uplink.send(SessionUpdate(session_id=self._uplink.id, tools_revision=0))
 
     def _wait(self, waits: Callable[[], None]) -> None:
         self._tell_none()
@@ -208,8 +200,8 @@ class Toolset:
     ) -> None:
         """Leave out what another connection offers already, and try again after a while.
 
-        The person is told once of each tool that is left out, however the CLI words it and
-        whichever of them become free meanwhile.
+        Each tool that is left out is reported once, however the CLI words it and whichever of
+        them become free meanwhile.
         """
         slow = isinstance(first, NoAnswerError)
         free = [] if slow else await self._not_taken(session, offered)
@@ -232,7 +224,9 @@ class Toolset:
         if not self._refused.issuperset(taken):
             self._uplink.report(text, "warning")
         self._refused.update(taken)
-        self._retry = asyncio.get_running_loop().call_later(RETRY_TIME, self._try_again)
+        self._retry = asyncio.get_running_loop().call_later(
+            self._uplink.timing.retry_tools, self._try_again
+        )
 
     def _try_again(self) -> None:
         self._changed = True
@@ -241,13 +235,12 @@ class Toolset:
     async def _not_taken(
         self, session: "CopilotSession", offered: Sequence[OfferedTool]
     ) -> list[OfferedTool]:
-        """Return the tools that can be offered one by one."""
         free: list[OfferedTool] = []
         for tool in offered:
             try:
                 await self._replace(session, [*free, tool])
             except AttachError:
-                continue  # whoever asked tells of all that are left out
+                continue  # the caller reports all that are left out
             free.append(tool)
         return free
 
@@ -281,14 +274,14 @@ class Toolset:
             if len(self._stale) > _REMEMBERED:
                 self._stale.popitem(last=False)
         elif self._is_retired(tool) and self._session is not None:
-            self._spawn(self._refuse(request_id, self._session, GONE))
+            self._uplink.spawn(self._refuse(request_id, self._session, GONE))
         elif self.is_ours(tool) and traceparent is not None and len(traceparent) <= MAX_ID:
             self._traceparents[request_id] = traceparent
             if len(self._traceparents) > _REMEMBERED:
                 self._traceparents.popitem(last=False)
 
     def _is_retired(self, tool: str) -> bool:
-        """Return whether the tool was ours a moment ago, so that nobody else answers its calls."""
+        """Return whether the tool was ours a moment ago, so that its calls are left to us."""
         since = self._retired.get(tool)
         now = asyncio.get_running_loop().time()
         return tool not in self._held and since is not None and now - since < RETIRED_TIME
@@ -324,7 +317,7 @@ class Toolset:
             )
 
     async def _invoke(self, invocation: "ToolInvocation") -> ToolOutcome:
-        call_id = self._uplink.mint()
+        call_id = self._uplink.new_id()
         outcome: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
         self._waiting[call_id] = outcome
         self._tools[call_id] = invocation.tool_name
@@ -334,7 +327,7 @@ class Toolset:
         self._uplink.send(
             ToolInvoke(
                 id=call_id,
-                session_id=self._session_id,
+                session_id=self._uplink.id,
                 tool=invocation.tool_name,
                 args=raw(arguments),
                 agent_id=invocation.agent_id,
@@ -354,7 +347,7 @@ class Toolset:
                 self._uplink.send(ToolAbort(id=call_id, reason="the session gave the call up"))
 
     def finished(self, outcome: ToolOutcome) -> None:
-        """Take the outcome of a call; one that nobody waits for any more is dropped."""
+        """Take the outcome of a call; one that was given up is dropped."""
         waiting = self._waiting.get(outcome.id)
         if waiting is not None and not waiting.done():
             waiting.set_result(outcome)
@@ -381,7 +374,6 @@ class Toolset:
             waiting.cancel()
 
     def close(self) -> None:
-        """Give up everything."""
         self.unbind()
 
         def close() -> str | None:
@@ -398,3 +390,22 @@ class Toolset:
         in_thread(
             asyncio.get_running_loop(), close, closed, otherwise=lambda: None, about=self._ledger
         )
+
+
+async def result_for_model(outcome: ToolOutcome) -> "ToolResult":
+    from copilot import ToolBinaryResult, ToolResult
+
+    text, ok = text_for_model(outcome)
+    if not ok:
+        return ToolResult(text_result_for_llm=text, result_type="failure", error=text)
+    result = ToolResult(text_result_for_llm=text, result_type="success")
+    if outcome.file is not None and outcome.file.mime_type in IMAGES:
+        data = await asyncio.to_thread(media_of, outcome.file)
+        if data is not None:
+            image = ToolBinaryResult(
+                data=base64.b64encode(data).decode(),
+                mime_type=outcome.file.mime_type,
+                description=outcome.file.path,
+            )
+            result.binary_results_for_llm = [image]
+    return result

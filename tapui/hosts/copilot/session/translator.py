@@ -7,16 +7,20 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from tapui.hosts.copilot.asks.permissions import ALLOW_ALL
-from tapui.hosts.copilot.session.history import OpenCall
-from tapui.hosts.copilot.session.outcome import changes, exit_code, shell_behind, shell_ended
-from tapui.hosts.copilot.session.sent_prompts import SentPrompts
-from tapui.hosts.copilot.session.titles import session_label
+from tapui.hosts.copilot.session.history import (
+    OpenCall,
+    changes,
+    exit_code,
+    shell_behind,
+    shell_ended,
+)
+from tapui.hosts.copilot.session.prompts import SentPrompts
 from tapui.hosts.copilot.session.usage import credits_of
 from tapui.projection.summary import summary
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
-from tapui.wire.message import Message, Mode
+from tapui.wire.message import UPDATE_MARK, Message, Mode
 
 if TYPE_CHECKING:
     from copilot.session_events import SessionEvent as CopilotEvent
@@ -97,7 +101,7 @@ class Translator:
         self._in_use: tuple[int, int] | None = None
         """How full the context was last: its tokens, and the most that it can have."""
         self._compacts_at: int | None = None
-        self._table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
+        self.table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
             "assistant.turn_start": self._plain("turn_id"),
             "assistant.turn_end": self._plain("turn_id"),
@@ -134,9 +138,9 @@ class Translator:
         }
 
     def translate(self, event: "CopilotEvent") -> list[Message]:
-        """Return what the gateway is told about `event`, which may be nothing."""
+        """Return the messages to the gateway that `event` causes."""
         name = name_of(event)
-        translate = self._table.get(name)
+        translate = self.table.get(name)
         if translate is not None:
             return translate(event, event.data)
         if event.type.value != "unknown" or event.ephemeral or name.startswith(_PROTOCOL):
@@ -301,7 +305,7 @@ class Translator:
         return started.tool if started is not None and started.is_seen else ""
 
     def go_on(self, calls: Iterable[OpenCall]) -> list[Message]:
-        """Return what the gateway is told of calls that were under way when this host came."""
+        """Return messages about calls that were under way when this host came."""
         told: list[Message] = []
         for call in list(calls)[-_REMEMBERED_CALLS:]:
             if self._is_ours(call.tool) or call.id in self._calls:
@@ -411,7 +415,7 @@ class Translator:
         )
 
     def subagents(self, tasks: Iterable[Any]) -> list[Message]:
-        """Return what the gateway is told of tasks (`tasks.list`) that are subagents at work."""
+        """Return messages about tasks (`tasks.list`) that are subagents at work."""
         told: list[Message] = []
         for task in tasks:
             if task.type == "agent" and task.status.value in ("running", "idle"):
@@ -454,3 +458,14 @@ def _milliseconds(duration: timedelta | None) -> float | None:
 def _camel(name: str) -> str:
     head, *rest = name.split("_")
     return head + "".join(word.capitalize() for word in rest)
+
+
+def session_label(title: str | None) -> str | None:
+    """Return the label of a session with this title, which often is its first prompt.
+
+    None for one that a background event began: it is what woke the session, not what it is about.
+    """
+    text = (title or "").strip()
+    if not text or text.startswith(UPDATE_MARK):
+        return None
+    return text.splitlines()[0].strip()

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError, UnknownMethodError
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.sdk import AttachError, UnknownMethodError
+from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionEvent
 from tapui.wire.message import Message
@@ -26,9 +26,8 @@ class UsageTold:
     """
 
     def __init__(
-        self, session_id: str, uplink: Uplink, compacts: Callable[[int | None], list[Message]]
+        self, uplink: SessionUplink, compacts: Callable[[int | None], list[Message]]
     ) -> None:
-        self._session_id = session_id
         self._uplink = uplink
         self._compacts = compacts
         self._has_totals = True
@@ -36,17 +35,15 @@ class UsageTold:
         self._is_threshold_known = False
 
     async def begin(self, session: "CopilotSession") -> None:
-        """The session is attached: tell what was used until now."""
         await asyncio.gather(self._totals(session), self.threshold(session))
 
     async def turn_ended(self, session: "CopilotSession") -> None:
-        """Tell what was used by now."""
         await self._totals(session)
         if not self._is_threshold_known:
             await self.threshold(session)
 
     async def _totals(self, session: "CopilotSession") -> None:
-        """Tell what was used; nothing is told where the CLI does not say it."""
+        """Send what was used, where the CLI tells it."""
         if not self._has_totals:
             return
         try:
@@ -56,7 +53,7 @@ class UsageTold:
             self._uplink.report(str(error), "warning")
             return
         models = [_used(name, one) for name, one in metrics.model_metrics.items()]
-        event = SessionEvent(self._session_id, "session.usage", raw({"models": models}))
+        event = SessionEvent(self._uplink.id, "session.usage", raw({"models": models}))
         self._uplink.send(event)
 
     async def threshold(self, session: "CopilotSession") -> None:

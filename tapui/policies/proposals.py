@@ -19,7 +19,6 @@ class ProposedRule:
     is_exact: bool = False
 
     def as_rule(self) -> PolicyRule:
-        """Return it as a rule that allows."""
         targets = (self.pattern,) if self.kind in ("write", "read") else ()
         return PolicyRule(
             "allow",
@@ -31,7 +30,6 @@ class ProposedRule:
         )
 
     def as_toml(self) -> str:
-        """Return it as a table of the configuration file."""
         lines = ["[[rules]]"]
         if self.kind != "shell":
             lines.append(f"kind = {_text(self.kind)}")
@@ -46,7 +44,7 @@ class ProposedRule:
 def proposed(asked: AskedFor, folder: str | None) -> list[ProposedRule]:
     """Return the narrow rules that would allow a request; none where no rule may.
 
-    What a rule is not allowed to match is for `judging.judge` to say.
+    What a rule is not allowed to match is for `verdicts.judge` to say.
     """
     if folder is None:
         return []
@@ -67,7 +65,7 @@ def _of_shell(asked: AskedFor, folder: str) -> list[ProposedRule]:
 def _of_words(
     words: tuple[str, ...], expanding: frozenset[int], folder: str
 ) -> ProposedRule | None:
-    """Return the rule for a program and what it is told to do; word for word where that hides more.
+    """Return the rule for a program and its verb; word for word where that hides more.
 
     None where not even that would allow the command.
     """
@@ -85,7 +83,7 @@ def _of_words(
 
 
 def _told(words: tuple[str, ...]) -> int | None:
-    """Return how many words say what a program is told to do: two of `npm ci`, three of
+    """Return how many words are the program and its verb: two of `npm ci`, three of
     `gh pr list`; None where that is not known, or is all of them."""
     from tapui.policies.options import verb_size
     from tapui.policies.programs import base_name

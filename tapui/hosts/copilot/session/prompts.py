@@ -1,13 +1,13 @@
-"""Prompts and lines that wait to go into one session, in order."""
+"""Prompts and lines that wait to go into one session, in order; and from whom prompts came."""
 
-from collections import deque
-from collections.abc import Callable, Coroutine
+from collections import OrderedDict, deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.errors import AttachError
-from tapui.hosts.copilot.gateway_host import Uplink
+from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.port import ReportLevel
 from tapui.text import safe_text
 from tapui.wire.host import SessionSent
@@ -33,41 +33,27 @@ class _Entry:
 
 
 class Outgoing:
-    """What waits for the CLI. It is sent while a session is bound.
+    """What waits for the CLI. It is sent while the connection stands.
 
-    `spawn` runs a coroutine to its end, as long as the session lives. `on_prompt` is called with
-    the text of each prompt and the name of its provider, right before it is sent.
+    `on_prompt` is called with the text of each prompt and the name of its provider, right before
+    it is sent.
     """
 
     def __init__(
         self,
-        session_id: str,
-        uplink: Uplink,
-        spawn: Callable[[Coroutine[Any, Any, None]], object],
+        uplink: SessionUplink,
         on_prompt: Callable[[str, str], None],
     ) -> None:
-        self._session_id = session_id
         self._uplink = uplink
-        self._spawn = spawn
         self._on_prompt = on_prompt
-        self._session: CopilotSession | None = None
         self._waiting: deque[_Entry] = deque()
         self._is_sending = False
 
-    def bind(self, session: "CopilotSession") -> None:
-        """Send what comes from now on into the session."""
-        self._session = session
-
-    def unbind(self) -> None:
-        """Let what comes wait: the connection is gone."""
-        self._session = None
-
     def prompt(self, text: str, provider: str) -> None:
-        """Send a prompt, after what was sent before; the gateway is told how it went."""
+        """Send a prompt, after what was sent before; `SessionSent` goes to the gateway."""
         self._queue(_Entry(text, None, provider))
 
     def line(self, text: str, level: ReportLevel = "info", *, is_ephemeral: bool = False) -> None:
-        """Put a line into the timeline, after what was sent before."""
         self._queue(_Entry(text, level, is_ephemeral=is_ephemeral))
 
     def _queue(self, entry: _Entry) -> None:
@@ -82,23 +68,22 @@ class Outgoing:
         self.send_on()
 
     def send_on(self) -> None:
-        """Send what waits."""
         if self._waiting and not self._is_sending:
             self._is_sending = True
-            self._spawn(self._send())
+            self._uplink.spawn(self._send())
 
     async def _send(self) -> None:
         try:
-            while self._waiting and self._session is not None:
+            while self._waiting and self._uplink.session is not None:
                 entry = self._waiting.popleft()
                 error: str | None = None
                 try:
-                    await self._send_one(self._session, entry)
+                    await self._send_one(self._uplink.session, entry)
                 except AttachError as failure:
                     error = str(failure)
                     self._uplink.report(error, "warning")
                 if entry.level is None:
-                    self._uplink.send(SessionSent(self._session_id, error is None, error))
+                    self._uplink.send(SessionSent(self._uplink.id, error is None, error))
         finally:
             self._is_sending = False
 
@@ -110,3 +95,53 @@ class Outgoing:
             line = safe_text(entry.text, limit=LOG_LENGTH, newlines=True)
             shown = session.log(line, level=entry.level, ephemeral=entry.is_ephemeral)
             await sdk.call("write into the timeline", shown)
+
+
+_REMEMBERED = 100
+"""So many texts are awaited as prompts; the oldest is forgotten beyond that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """Who had a prompt sent: a provider, or the person at a tower."""
+
+    by: str
+    is_person: bool
+
+
+class SentPrompts:
+    """The texts that were sent into a session and have not become its prompts yet."""
+
+    def __init__(self) -> None:
+        self._awaited: OrderedDict[str, deque[Sent]] = OrderedDict()
+        """By text, in the order in which they were sent."""
+
+    def by_provider(self, prompt: str, provider: str = "") -> None:
+        self._note(prompt, Sent(provider, is_person=False))
+
+    def by_person(self, text: str, tower: str) -> None:
+        self._note(text, Sent(tower, is_person=True))
+
+    def withdraw(self, text: str) -> None:
+        """Forget a text of the person: it will not become a prompt."""
+        sent = self._awaited.get(text)
+        mine = next((one for one in sent or () if one.is_person), None)
+        if sent is not None and mine is not None:
+            sent.remove(mine)
+            if not sent:
+                del self._awaited[text]
+
+    def take(self, text: str) -> Sent | None:
+        """Return who had a prompt sent that the session has now; None for one of its own."""
+        sent = self._awaited.get(text)
+        if sent is None:
+            return None
+        first = sent.popleft()
+        if not sent:
+            del self._awaited[text]
+        return first
+
+    def _note(self, text: str, sent: Sent) -> None:
+        self._awaited.setdefault(text, deque()).append(sent)
+        if len(self._awaited) > _REMEMBERED:
+            self._awaited.popitem(last=False)

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import dropwhile, pairwise
 
-from tapui.policies.code_texts import deletes_files, runs_programs, takes_text, texts_of
 from tapui.policies.inner_commands import (
     ODD,
     RUN,
     RUN_OPTION,
     TEXTS,
     begins,
+    deletes_files,
     git_texts,
     is_program,
     is_special,
@@ -25,6 +25,9 @@ from tapui.policies.inner_commands import (
     operands,
     option_texts,
     pushes_by_setting,
+    runs_programs,
+    takes_text,
+    texts_of,
     texts_within,
 )
 from tapui.policies.options import entry_of
@@ -98,7 +101,7 @@ def means(words: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=64)
 def meaning(text: str, programs: frozenset[str] | None) -> "Meaning":
-    """Return what a command may run, as far as it is of these programs; None is of any."""
+    """Return what a command may run of these programs; None means any."""
     return Meaning(text, programs)
 
 

@@ -1,4 +1,4 @@
-"""What is always asked, whatever the rules allow: what could answer requests, or change rules."""
+"""What is always asked, even if rules allow it: what could answer requests, or change rules."""
 
 import re
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ _NAMES = re.compile(
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""Configuration of shells, git and Copilot: whoever writes it decides what runs later."""
+"""Configuration of shells, git and Copilot: it decides what runs later."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ class HostedSession:
 
 
 class MemoryHost:
-    """One host, whatever gateway it is connected to."""
+    """One host; it stays the same when the gateway is another one."""
 
     def __init__(self) -> None:
         self.sessions: dict[str, HostedSession] = {}
@@ -86,7 +86,6 @@ class MemoryHost:
         }
 
     def join(self, gateway: MemoryGateway) -> None:
-        """Connect to a gateway and open every session there."""
         for id_ in list(self._calls):
             lost = ToolOutcome(id_, error="the gateway is gone", error_code=CallError.DISCONNECTED)
             self._calls.pop(id_).ended(lost)
@@ -108,7 +107,6 @@ class MemoryHost:
     # Sessions
 
     def open(self, session: HostedSession) -> None:
-        """Open a session."""
         self.sessions[session.id] = session
         self._open(session)
 
@@ -125,11 +123,9 @@ class MemoryHost:
         self._send(SessionClose(session.id, "the test closed it"))
 
     def event(self, session: HostedSession, name: str, data: dict[str, Any]) -> None:
-        """Tell of something that happened in a session."""
         self._send(SessionEvent(session.id, name, raw(data)))
 
     def happened(self, event: AnyEvent) -> None:
-        """Take an event of the gateway."""
         if isinstance(event, StreamPosted) and event.session_id in self.sessions:
             line = event.line
             metadata = None if line.metadata is None else msgspec.json.decode(line.metadata)
@@ -166,13 +162,11 @@ class MemoryHost:
         return ToolInvoke(f"call-{next(self._ids)}", session.id, tool, raw(args))
 
     def call(self, invoke: ToolInvoke, call: StartedCall) -> None:
-        """Make a call."""
         self._calls[invoke.id] = self._starting = call
         self._send(invoke)
         self._starting = None
 
     def abort(self, invoke: ToolInvoke, reason: str) -> None:
-        """Give a call up."""
         self._send(ToolAbort(invoke.id, reason))
 
     def ask_native(

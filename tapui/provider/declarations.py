@@ -5,21 +5,21 @@ from typing import Any, Literal, Protocol, TypeVar, overload
 
 from msgspec.structs import replace
 
-from tapui.provider.checks import call_match, check_name, checked_part, checked_regex
+from tapui.provider.checks import (
+    call_match,
+    check_name,
+    checked_part,
+    checked_regex,
+    json_object,
+    sendable,
+    short_context,
+)
+from tapui.provider.context import DeclaredGate
 from tapui.provider.errors import DeclarationError
-from tapui.provider.gates import DeclaredGate
-from tapui.provider.sending import json_object, sendable, short_context
 from tapui.provider.tool import LETTERS, NAME, ToolFunction, is_coroutine
 from tapui.wire import limits
 from tapui.wire.message import BUILTIN_PROVIDER, Tool
-from tapui.wire.provider import (
-    Concurrency,
-    FilterRule,
-    Hello,
-    HookRule,
-    Hooks,
-    Transform,
-)
+from tapui.wire.provider import Concurrency, FilterRule, Hello, HookRule, Hooks, Transform
 from tapui.wire.surrogates import without_surrogates
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -38,7 +38,7 @@ class Follower(Protocol):
         """The tools are others now."""
 
     def context_changed(self) -> None:
-        """What is told with every prompt is another text now."""
+        """The context of every prompt is another text now."""
 
 
 class Declared:
@@ -172,7 +172,7 @@ class Declared:
     ) -> Callable[[F], F]:
         """Ask a function before each call that matches; see `deny` for the match.
 
-        It takes a `GateCall` and returns True, False (the agent is told `reason`), `Deny(reason)`
+        It takes a `GateCall` and returns True, False (the agent reads `reason`), `Deny(reason)`
         or `Allow(context)`. An answer that is late, or none, is a no, unless `fail_open`.
         """
 
@@ -199,8 +199,8 @@ class Declared:
         provider: str | None = None,
         reason: str,
     ) -> None:
-        """Refuse calls that match, whatever is given here of: the `tool`'s name (`shell` is the
-        session's shell, by whatever name), a regex over the `args` as compact JSON, a pattern of
+        """Refuse calls that match all that is given of: the `tool`'s name (`shell` is the session's
+        shell, which has several names), a regex over the `args` as compact JSON, a pattern of
         the `file`'s name, the `provider` of the tool."""
         self._rule(HookRule("deny", call_match(tool, args, file, provider), reason=reason))
 
@@ -273,7 +273,7 @@ class Declared:
         return function
 
     def set_context(self, text: str | None) -> None:
-        """Change what the agent is told with every prompt, in sessions that are bound, too."""
+        """Change the context of every prompt, in sessions that are bound, too."""
         self._context = short_context("context", text)
         for follower in self._followers:
             follower.context_changed()
@@ -282,7 +282,7 @@ class Declared:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools as the gateway is told of them."""
+        """The tools as the gateway gets them."""
         if not self._prefix:
             return tuple(tool.definition for tool in self._tools.values())
         return tuple(
@@ -298,34 +298,28 @@ class Declared:
         self._prefix = prefix
 
     def function_of(self, tool: str) -> ToolFunction | None:
-        """Return a tool's function, None where there is no such tool."""
         return self._tools.get(tool[len(self._prefix) :]) if tool.startswith(self._prefix) else None
 
     def gate_of(self, gate_id: str) -> DeclaredGate | None:
-        """Return a gate by its id."""
         return self._gates.get(gate_id)
 
     def rewriter_of(self, section: str) -> Callable[..., Any] | None:
-        """Return the function that rewrites a section."""
         return self._rewriters.get(section)
 
     def handlers_of(self, event: str) -> list[Callable[..., Any]]:
-        """Return the functions that hear of an event."""
         return self._handlers.get(event, [])
 
     @property
     def backgrounds(self) -> list[Callable[..., Any]]:
-        """What runs beside each session."""
         return self._backgrounds
 
     @property
     def filters(self) -> Mapping[str, list[FilterRule]]:
-        """The rules of the streams that are filtered."""
         return self._filters
 
     @property
     def context(self) -> str | None:
-        """What the agent is told with every prompt."""
+        """The text that goes to the agent with every prompt."""
         return self._context
 
     def hello(
@@ -353,11 +347,9 @@ class Declared:
         return sendable(hello)
 
     def followed_by(self, follower: Follower) -> None:
-        """Tell `follower` of what is declared later."""
         self._followers.append(follower)
 
     def left_by(self, follower: Follower) -> None:
-        """Tell it nothing more."""
         self._followers.remove(follower)
 
     def _subscribe(self, event: str) -> None:

@@ -10,13 +10,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tapui.policies import rules as patterns
-from tapui.policies.guarded import Guards, command_guard, path_guard, url_guard
+from tapui.policies.guards import Guards, command_guard, path_guard, url_guard
 from tapui.policies.requests import AskedFor
 from tapui.policies.rules import PolicyRule, UrlParts
 from tapui.wire.subjects import RuleEffect
 
 if TYPE_CHECKING:
-    from tapui.policies.forbidding import Meant
+    from tapui.policies.command_meaning import Meant
 
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
 _HEAD = 200
@@ -52,7 +52,6 @@ class Judgement:
 
     @property
     def is_automatic(self) -> bool:
-        """Whether the request is answered without the person."""
         return self.effect in ("deny", "allow")
 
 
@@ -78,7 +77,7 @@ def judge(
 def strictest(
     asked: Iterable[AskedFor], rules: Sequence[PolicyRule], folder: str | None
 ) -> PolicyRule | None:
-    """Return the rule that forbids a call, whatever else was allowed, or else the one that has it
+    """Return the rule that forbids a call, even if others allow it, or else the one that has it
     asked about; None where there is neither."""
     asking: PolicyRule | None = None
     for one in asked:
@@ -109,7 +108,7 @@ def _meant(
     """Return which rules that deny or ask mean a command, and those by which the person is asked
     whether they do."""
     try:
-        from tapui.policies.forbidding import meaning, programs_of
+        from tapui.policies.command_meaning import meaning, programs_of
     except ImportError as error:  # see `judge`
         return [], [_suspect(rule, str(error)) for rule in strict]
     sure: list[tuple[PolicyRule, Meant]] = []
@@ -164,9 +163,9 @@ def _settled(
 def _of_command(
     asked: AskedFor, rules: Sequence[PolicyRule], folder: str | None, guards: Guards
 ) -> Judgement:
+    from tapui.policies.command_meaning import means
     from tapui.policies.commands import parsed
-    from tapui.policies.forbidding import means
-    from tapui.policies.operands import stray
+    from tapui.policies.leads import stray
 
     if asked.is_powershell:
         return _of_powershell(asked, rules, guards)
@@ -236,8 +235,8 @@ def _of_part(
     *,
     moves: bool,
 ) -> JudgedPart:
+    from tapui.policies.command_meaning import means
     from tapui.policies.commands import CommandPart
-    from tapui.policies.forbidding import means
     from tapui.policies.programs import escape
 
     assert isinstance(part, CommandPart)

@@ -1,7 +1,12 @@
-"""The sessions that Copilot keeps on disk, held by a CLI or not; read without the SDK."""
+"""What Copilot keeps on disk: sessions, held by a CLI or not, and the folders that are trusted.
 
+Both are read without the SDK.
+"""
+
+import json
 import logging
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tapui.hosts.copilot.finding.discovery import Discovery
+from tapui.policies.rules import is_within
 from tapui.wire.surrogates import without_surrogates
 
 _ABOUT = "workspace.yaml"
@@ -139,3 +145,33 @@ def _size(folder: Path) -> int:
             except FileNotFoundError:
                 continue  # removed while we looked
     return size
+
+
+_FILE = "config.json"
+_KEYS = ("trustedFolders", "trusted_folders")
+"""The name of the list, and the one that older CLIs gave it."""
+_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
+_MAX_BYTES = 4 * 1024 * 1024
+
+
+def is_trusted(copilot_home: Path, folder: str) -> bool:
+    """Return whether the CLI's list has a folder, or one above it; links in them are followed.
+
+    A list that cannot be read trusts nothing. Raises no error.
+    """
+    real = os.path.realpath(folder)
+    return any(is_within(real, one) for one in _listed(copilot_home))
+
+
+def _listed(copilot_home: Path) -> list[str]:
+    try:
+        with (copilot_home / _FILE).open("rb") as file:
+            text = file.read(_MAX_BYTES).decode("utf-8", "replace")
+        config = json.loads(_COMMENT.sub("", text))
+    except (OSError, ValueError, RecursionError):
+        return []
+    if not isinstance(config, dict):
+        return []
+    lists = [config[key] for key in _KEYS if isinstance(config.get(key), list)]
+    folders = [one for listed in lists for one in listed if isinstance(one, str)]
+    return [os.path.realpath(one) for one in folders if one.startswith("/") and "\0" not in one]

@@ -32,7 +32,6 @@ class RuleFault:
     what: str
 
     def __str__(self) -> str:
-        """Return file, line, key and what is wrong."""
         return f"{self.file}:{self.line}: {self.key}: {self.what}"
 
 
@@ -178,7 +177,7 @@ class RuleReader:
         return folder, True
 
     def _targets(self, pattern: str, folder: str | None) -> tuple[str, ...]:
-        """Return a path's pattern made absolute: as it is written, and without links."""
+        """Return a path's pattern made absolute: with its links, and without them."""
         if pattern.startswith("~/"):
             whole = f"{self._home}/{pattern[2:]}"
         elif pattern.startswith("/"):

@@ -36,7 +36,7 @@ class GatewayFinder:
 
     `environ` may name its address and the token. Else it is the one on `port`, or on 9400, or the
     only one that runs in this home, or where it was found before. A token that is kept on this
-    machine goes to no other. An address that is named is used as it is; one that was found by its
+    machine goes to no other. An address that is named is used unchanged; one that was found by its
     run folder is reached by the Unix socket there, where that is possible.
     """
 
@@ -48,11 +48,10 @@ class GatewayFinder:
 
     @property
     def port(self) -> int | None:
-        """The port of the gateway that was found last."""
         return None if self.found is None else _port_of(self.found.url)
 
     def token(self) -> Secret | None:
-        """Return the token for the gateway as it is found now."""
+        """Return the token for the gateway that is found now."""
         try:
             self.found = self._find()
         except LinkLost:
@@ -127,7 +126,6 @@ def _port_of(url: str) -> int | None:
 
 
 def _kept(path: Path) -> Secret | None:
-    """Return the token in a file, None where there is none that can be read."""
     try:
         with path.open() as opened:
             text = opened.read(_MAX_TOKEN).strip()

@@ -1,0 +1,88 @@
+"""The sessions that can be seen and not reached, each with the command that makes it reachable."""
+
+import asyncio
+import shlex
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from tapui.hosts.copilot.finding.discovery import Cli, ExtensionDoor, Process
+from tapui.hosts.copilot.install.own_files import ExtensionFile
+from tapui.hosts.port import Report
+from tapui.wire import limits
+from tapui.wire.subjects import Unattached
+
+START_TIME = 3.0
+"""Seconds that a CLI has to open its port before it counts as one without."""
+
+
+def unattached(
+    found: Iterable[Cli], copilot_home: Path, *, with_ports: bool = True
+) -> list[Unattached]:
+    """Return the sessions of the CLIs that have no way in, as many as may be told.
+
+    Those of a headless server are left out: they cannot be resumed while it runs.
+    Where there is another way in than a port, `tapui copilot` chooses it.
+    """
+    has_extension = ExtensionFile(copilot_home).path.exists()
+    start = "copilot --ui-server" if with_ports and not has_extension else "tapui copilot"
+    told = [
+        Unattached(id_, cli.cwd, cli.process.pid, f"{start} --resume {word}")
+        for cli in found
+        if not (cli.is_attachable or cli.is_headless) and cli.age > START_TIME
+        for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
+    ]
+    return told[: limits.MAX_UNATTACHED]
+
+
+Target = Process | ExtensionDoor | int
+"""What is attached to: a CLI, a session of one by its extension, or a port that was named."""
+_FIRST_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+"""Seconds until the next attempt: twice as many after each."""
+
+
+@dataclass(slots=True)
+class _Failures:
+    text: str
+    times: int
+    pause: float
+    again_at: float
+
+
+class RetryLog:
+    """What was said of each, and when it is tried again. `report` tells the person."""
+
+    def __init__(self, report: Report) -> None:
+        self._report = report
+        self._of: dict[Target, _Failures] = {}
+
+    def targets(self) -> list[Target]:
+        return list(self._of)
+
+    def failures(self, target: Target) -> int:
+        trouble = self._of.get(target)
+        return 0 if trouble is None else trouble.times
+
+    def is_due(self, target: Target) -> bool:
+        trouble = self._of.get(target)
+        return trouble is None or asyncio.get_running_loop().time() >= trouble.again_at
+
+    def failed(self, target: Target, port: int, text: str) -> None:
+        """Note a failure, and tell it where it is another one than before."""
+        former = self._of.get(target)
+        pause = min(former.pause * 2, _LONGEST_PAUSE) if former else _FIRST_PAUSE
+        now = asyncio.get_running_loop().time()
+        self._of[target] = _Failures(text, self.failures(target) + 1, pause, now + pause)
+        if former is None or former.text != text:
+            self._report(
+                f"cannot attach to port {port}: {text}. It is tried again; is Copilot CLI "
+                "running there with --ui-server, or with tapui's extension (tapui copilot)?",
+                "warning",
+            )
+
+    def over(self, target: Target) -> None:
+        self._of.pop(target, None)
+
+    def keep(self, here: Collection[Target]) -> None:
+        for target in [one for one in self._of if one not in here]:
+            del self._of[target]

@@ -1,0 +1,114 @@
+"""When the agent of a session rests, and what it writes this moment.
+
+The CLI sends `session.idle` only when the commands that go on in the background have ended, too,
+which may take hours; the agent itself rests from `assistant.idle` on. Between queued prompts and
+while subagents are at work there is an `assistant.idle` as well, so the CLI is asked.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.uplink import SessionUplink
+from tapui.wire import limits
+from tapui.wire.message import NowText
+
+if TYPE_CHECKING:
+    from copilot import CopilotSession
+
+BEGINNINGS = frozenset({"user.message", "assistant.turn_start"})
+"""Events with which the agent is at work."""
+
+
+class IdleDetector:
+    """Watches one session. `on_rest` is called when its agent has begun to rest before the CLI has
+    said `session.idle`."""
+
+    def __init__(
+        self,
+        uplink: SessionUplink,
+        on_rest: Callable[[], None],
+    ) -> None:
+        self._uplink = uplink
+        self._on_rest = on_rest
+        self._begun = 0
+        """Turns that have begun here."""
+        self._is_told = False
+        self._is_stopping = False
+
+    def began(self) -> None:
+        self._begun += 1
+        self._is_told = False
+
+    def stopped(self) -> None:
+        """The turn was stopped: `session.idle` comes at once, and tells it."""
+        self.began()
+        self._is_stopping = True
+
+    def is_news(self, *, is_aborted: bool) -> bool:
+        """The CLI has said `session.idle`; return whether that was not told before."""
+        self._is_stopping = False
+        was_told, self._is_told = self._is_told, True
+        return is_aborted or not was_told
+
+    def paused(self, session: "CopilotSession") -> None:
+        if not self._is_stopping:
+            self._uplink.spawn(self._look(session))
+
+    async def _look(self, session: "CopilotSession") -> None:
+        begun = self._begun
+        try:
+            listed = await sdk.call("ask for subagents", session.rpc.tasks.list())
+            asking = session.rpc.metadata.is_processing()
+            is_busy = (await sdk.call("ask whether a turn is under way", asking)).processing
+        except AttachError as error:
+            self._uplink.report(str(error), "warning")
+            return  # `session.idle` will come
+        if is_busy or begun != self._begun or self._is_told or _has_agents(listed.tasks):
+            return
+        self._is_told = True
+        self._on_rest()
+
+
+def _has_agents(tasks: Any) -> bool:
+    return any(task.type == "agent" and task.status.value == "running" for task in tasks)
+
+
+_KEPT = 2 * limits.MAX_SUMMARY
+
+
+class LiveText:
+    """Follows the text of one session, and tells its last line when it may."""
+
+    def __init__(self, uplink: SessionUplink) -> None:
+        self._uplink = uplink
+        self._text = ""
+        self._of = ""
+        self._told = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, message_id: str, piece: str) -> None:
+        if message_id != self._of:
+            self._of, self._text = message_id, ""
+        self._text = (self._text + piece[-_KEPT:])[-_KEPT:]
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            at = max(self._told + limits.NOW_INTERVAL, loop.time())
+            self._timer = loop.call_at(at, self._tell)
+
+    def _tell(self) -> None:
+        self._timer = None
+        self._told = asyncio.get_running_loop().time()
+        lines = self._text.split("\n")
+        line = next((one for one in reversed(lines) if one.strip()), "").strip()
+        if line:
+            self._uplink.send(NowText(self._uplink.id, line[-limits.MAX_SUMMARY :]))
+
+    def close(self) -> None:
+        """Send nothing more of the message: it is whole, or the session is gone."""
+        self._of = self._text = ""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
