@@ -116,16 +116,16 @@ class Folders:
 class MemoryGateway:
     """Takes messages and hands out what they cause before it returns. For one thread.
 
-    `happened` gets each turn's events. Nothing is recorded but in memory: what must be durable
+    `on_entries` gets each turn's events. Nothing is recorded but in memory: what must be durable
     is so at once.
     """
 
     def __init__(
-        self, clock: HandClock, folders: Folders, happened: Callable[[Iterable[Entry]], None]
+        self, clock: HandClock, folders: Folders, on_entries: Callable[[Iterable[Entry]], None]
     ) -> None:
         self._clock = clock
         self._folders = folders
-        self._happened = happened
+        self._on_entries = on_entries
         self._peers: dict[ConnectionId, TestedEnd] = {}
         self._is_running = False
         self.turns = 0
@@ -200,7 +200,7 @@ class MemoryGateway:
                 self.turns += 1
                 for effect in effects:
                     self._carry_out(effect)
-                self._happened(entries)
+                self._on_entries(entries)
         finally:
             self._is_running = False
 

@@ -19,12 +19,12 @@ _read: msgspec.json.Decoder[ToProvider] = msgspec.json.Decoder(ToProvider)
 class MemoryLink:
     """The provider's end of a connection to a gateway in memory. Implements `Link`.
 
-    `refused` gets each refusal as it leaves the gateway.
+    `on_refusal` gets each refusal as it leaves the gateway.
     """
 
-    def __init__(self, gateway: MemoryGateway, refused: Callable[[Error], None]) -> None:
+    def __init__(self, gateway: MemoryGateway, on_refusal: Callable[[Error], None]) -> None:
         self._gateway = gateway
-        self._refused = refused
+        self._on_refusal = on_refusal
         self._inbox: deque[Message] = deque()
         self._waiting: asyncio.Future[None] | None = None
         self._lost: str | None = None
@@ -72,7 +72,7 @@ class MemoryLink:
 
     def _arrived(self, message: Message) -> None:
         if isinstance(message, Error):
-            self._refused(message)
+            self._on_refusal(message)
         self._inbox.append(_read.decode(encode(message)))
         self._wake()
 

@@ -64,7 +64,7 @@ async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Pa
         folder = RunFolder.claim(folders, port)
         folder.announce(f"ws://127.0.0.1:{port}", "0.0.1", tmp_path)
         link = GatewayLink(
-            folders, port, is_explicit=True, label="l", folder=tmp_path, changed=lambda: None
+            folders, port, is_explicit=True, label="l", folder=tmp_path, on_change=lambda: None
         )
         running = asyncio.create_task(link.run())
         async with asyncio.timeout(15):

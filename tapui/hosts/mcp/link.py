@@ -66,10 +66,7 @@ class DoorCall:
 
 
 class GatewayLink:
-    """The link; `run` keeps it until it is cancelled.
-
-    `changed` is called when the tools are others.
-    """
+    """The link; `run` keeps it until it is cancelled. `on_change` is called for other tools."""
 
     def __init__(
         self,
@@ -79,14 +76,14 @@ class GatewayLink:
         is_explicit: bool,
         label: str,
         folder: Path,
-        changed: Callable[[], None],
+        on_change: Callable[[], None],
     ) -> None:
         self._home = home
         self._port = port
         self._is_explicit = is_explicit
         self._label = label
         self._folder = folder
-        self._changed = changed
+        self._on_change = on_change
         self._socket: HostSocket | None = None
         self._lost = asyncio.Event()
         self._session = ""
@@ -240,7 +237,7 @@ class GatewayLink:
     def _take(self, tools: list[OfferedTool]) -> None:
         if tools != self._tools:
             self._tools = tools
-            self._changed()
+            self._on_change()
 
     # Calls
 

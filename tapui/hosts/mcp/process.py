@@ -43,7 +43,7 @@ async def _serve(home: Home, port: int, *, is_explicit: bool) -> None:
         is_explicit=is_explicit,
         label=LABEL,
         folder=Path.cwd(),
-        changed=changed,
+        on_change=changed,
     )
     linking = asyncio.create_task(link.run(), name="the link to the gateway")
     try:

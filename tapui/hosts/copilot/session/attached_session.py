@@ -99,7 +99,7 @@ class AttachedSession:
             own,
             ledger=self._ledger,
             log=self._note,
-            waits=self._wait_for_consent if by_extension else None,
+            on_consent=self._wait_for_consent if by_extension else None,
         )
         self._permissions = Permissions(own)
         self._questions = Questions(own)

@@ -67,8 +67,8 @@ def needs_no_prompt(tool: OfferedTool) -> bool:
 class Toolset:
     """The tools of one session.
 
-    `log` puts a line into the session's timeline. `waits` is called when the CLI seems to ask the
-    person before it takes the tools; without it, it is expected to take them at once.
+    `log` puts a line into the session's timeline. `on_consent` is called when the CLI seems to ask
+    the person before it takes the tools; without it, it is expected to take them at once.
     """
 
     def __init__(
@@ -77,9 +77,9 @@ class Toolset:
         *,
         ledger: Ledger,
         log: Callable[[str], None],
-        waits: Callable[[], None] | None = None,
+        on_consent: Callable[[], None] | None = None,
     ) -> None:
-        self._waits = waits
+        self._on_consent = on_consent
         self._uplink = uplink
         self._ledger = ledger
         self._log = log
@@ -176,16 +176,16 @@ class Toolset:
         if not self._held:
             self._uplink.send(SessionUpdate(session_id=self._uplink.id, tools_revision=0))
 
-    def _wait(self, waits: Callable[[], None]) -> None:
+    def _wait(self, on_consent: Callable[[], None]) -> None:
         self._tell_none()
-        waits()
+        on_consent()
 
     async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
         setting = session.set_tools(self._definitions(tools))
-        if self._waits is None:
+        if self._on_consent is None:
             await sdk.call("offer the tools", setting)
         else:
-            asked = asyncio.get_running_loop().call_later(ASKED_TIME, self._wait, self._waits)
+            asked = asyncio.get_running_loop().call_later(ASKED_TIME, self._wait, self._on_consent)
             try:
                 await sdk.call("offer the tools", setting, within=CONSENT_TIME)
             finally:
