@@ -29,7 +29,7 @@ from tapui.core.effects import (
     RecordsRead,
 )
 from tapui.files.locked_folder import FILE_MODE, FOLDER_MODE, folder_name
-from tapui.policies.reading import FolderRules
+from tapui.policies.rule_reader import FolderRules
 from tapui.records import lookup
 from tapui.records.journal import Journal
 from tapui.records.record_file import RESULTS_FOLDER

@@ -10,8 +10,14 @@ from tapui.provider.provider import Provider
 from tapui.provider.serving import Serving
 from tapui.secret import Secret
 from tapui.testing.faults import Faults, NoAnswer, begin_taking, end_taking, in_a_line, whereabouts
-from tapui.testing.gateway import PROVIDER_TOKEN, Folders, HandClock, MemoryGateway, TestedEnd
-from tapui.testing.link import MemoryLink
+from tapui.testing.gateway import (
+    PROVIDER_TOKEN,
+    Folders,
+    HandClock,
+    MemoryGateway,
+    MemoryLink,
+    TestedEnd,
+)
 from tapui.testing.memory_host import MemoryHost
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode

@@ -12,8 +12,8 @@ from pathlib import Path
 from tapui.client.gateways import restart_line
 from tapui.home.paths import Home as Folders
 from tapui.home.tokens import ToolsTokenFile
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
+from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tapui.station.faults import log_path
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check

@@ -22,9 +22,8 @@ from tapui.emitters.consent.consents import EmitterConsents
 from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
 from tapui.home.run_folder import RunFolder
-from tapui.hosts.copilot.install.extension_file import ExtensionFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
-from tapui.hosts.copilot.install.skill_files import skill_files
+from tapui.hosts.copilot.install.own_files import ExtensionFile, skill_files
 from tapui.index.store import index_path
 from tapui.index.update import bring_up_to_date
 from tapui.mcp_servers.config.own_file import add_server, remove_server
@@ -33,7 +32,7 @@ from tapui.mcp_servers.consent.allowable import Allowable
 from tapui.mcp_servers.consent.consents import ServerConsents, ServerProposal
 from tapui.mcp_servers.consent.pins import ToolPins, pinned
 from tapui.mcp_servers.messages import MappedTool
-from tapui.policies.proposing import ProposedRule
+from tapui.policies.proposals import ProposedRule
 from tapui.runtime.agents import Agents
 from tapui.secret import Secret
 from tapui.settings.toml_file import add_rules, remember_theme

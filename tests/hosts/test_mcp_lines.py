@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from mcp_types import JSONRPCError
 
-from tapui.hosts.mcp.lines import MAX_LINE, ClientLines
+from tapui.hosts.mcp.door import MAX_LINE, ClientLines
 from tests.rig.gateway import Home, tapui_argv
 
 CALL = b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": %s}'

@@ -13,7 +13,6 @@ import websockets
 from tapui.home.paths import Home as Folders
 from tapui.home.run_folder import RunFolder
 from tapui.home.tokens import ToolsTokenFile
-from tapui.home.tools_token import ToolsTokenFile
 from tapui.hosts.mcp.door import progress_of
 from tapui.hosts.mcp.link import GatewayLink
 from tapui.wire.message import ToolProgress

@@ -8,7 +8,7 @@ from msgspec import UNSET
 
 from tapui.authoring.description import signature_of
 from tapui.authoring.dev.changes import ToolChanges
-from tapui.provider.trying import try_line
+from tapui.provider.program import try_line
 from tapui.runtime.children.child import Source
 from tapui.text import few, safe_text
 from tapui.wire.message import ActiveSession, Error, Tool

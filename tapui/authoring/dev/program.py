@@ -24,9 +24,9 @@ from tapui.authoring.dev.channel import (
     ProviderWaits,
     Retire,
 )
+from tapui.provider.conversation import Listener
 from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.link import Link, LinkLost
-from tapui.provider.listener import Listener
 from tapui.provider.loop_watch import LoopWatch
 from tapui.provider.serving import Serving
 from tapui.runtime.children.child import STOP_SECONDS

@@ -11,16 +11,11 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tapui.authoring.dev.changes import (
-    Update,
-    is_same_provider,
-    tool_changes,
-    updates,
-)
+from tapui.authoring.dev.changes import Update, is_same_provider, tool_changes, updates
 from tapui.authoring.dev.channel import DialClosed, Retire, Signal
 from tapui.authoring.dev.printer import Printer
-from tapui.provider.choosing import ALL
 from tapui.provider.link import Dial, Link, LinkLost
+from tapui.provider.members import ALL
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode
 from tapui.wire.limits import GATE_TIMEOUT, TRANSFORM_TIMEOUT

@@ -20,9 +20,8 @@ from tapui.files.private_file import EditedError, SealedFile
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, gateways
 from tapui.home.tokens import ToolsTokenFile
-from tapui.hosts.copilot.install.extension_file import ExtensionFile, is_experimental
 from tapui.hosts.copilot.install.mcp_config import McpConfig, NotOursError, own_entry
-from tapui.hosts.copilot.install.skill_files import skill_files
+from tapui.hosts.copilot.install.own_files import ExtensionFile, is_experimental, skill_files
 from tapui.hosts.mcp import package
 from tapui.invocation import command
 from tapui.secret import Secret

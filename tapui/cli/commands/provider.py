@@ -205,7 +205,7 @@ def run_dev(args: argparse.Namespace) -> int:
     """Serve the file until Ctrl-C, and take over each save."""
     from tapui.authoring.dev.loop import DevLoop
     from tapui.authoring.dev.printer import Printer
-    from tapui.provider.finding import SESSION_VARIABLE, GatewayFinder
+    from tapui.provider.gateway_finder import SESSION_VARIABLE, GatewayFinder
 
     path = _path_of(args.file)
     finder = GatewayFinder(os.environ, getattr(args, "port", None))
@@ -294,7 +294,7 @@ def run_call(args: argparse.Namespace) -> int:
         object_of,
         print_outcome,
     )
-    from tapui.provider.alone import outcome_of
+    from tapui.provider.calls import outcome_of
 
     given = GivenArguments(object_of(args.args), tuple(args.values))
     provider = _load(args.file).provider

@@ -3,7 +3,7 @@
 import asyncio
 
 from tapui.home.tokens import ToolsTokenFile
-from tapui.policies.reading import RuleFault
+from tapui.policies.rule_reader import RuleFault
 from tapui.secret import Secret
 from tapui.settings.rule_files import RuleFiles, guards
 from tapui.station.parts.part import GatewayAccess, pause

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.files.sealed_file import SealedFile
+from tapui.files.private_file import SealedFile
 from tapui.hosts.copilot.finding.discovery import DOORS
 
 _HERE = resources.files("tapui.hosts.copilot")
