@@ -52,9 +52,10 @@ async def findings(tools: Sequence[Tool], most: int = MAX_TOOLS) -> list[LintFin
         found.append(
             LintFinding("tools", f"a gateway refuses them: {error.text}", "mend that first")
         )
+    unusable: dict[bytes, tuple[str, str] | None] = {}
     for tool in tools:
         found += _of_description(tool)
-        found += await _of_schema(tool)
+        found += await _of_schema(tool, unusable)
     return found
 
 
@@ -118,7 +119,9 @@ def _of_text(path: str, text: str) -> Iterator[LintFinding]:
         )
 
 
-async def _of_schema(tool: Tool) -> list[LintFinding]:
+async def _of_schema(
+    tool: Tool, unusable: dict[bytes, tuple[str, str] | None]
+) -> list[LintFinding]:
     try:
         schema = msgspec.json.decode(tool.parameters)
     except (msgspec.DecodeError, RecursionError) as error:
@@ -133,22 +136,23 @@ async def _of_schema(tool: Tool) -> list[LintFinding]:
                 'begin it with {"type": "object", "properties": {…}}',
             )
         ]
-    return [*await _of_use(tool, schema), *_of_properties(tool, schema)]
+    return [*await _of_use(tool, schema, unusable), *_of_properties(tool, schema)]
 
 
-async def _of_use(tool: Tool, schema: dict[str, Any]) -> list[LintFinding]:
+async def _of_use(
+    tool: Tool, schema: dict[str, Any], unusable: dict[bytes, tuple[str, str] | None]
+) -> list[LintFinding]:
     """Find what keeps clients from applying the schema at all."""
     path = f"{tool.name}.parameters"
     found: list[LintFinding] = []
     if (remote := remote_reference(schema)) is not None:
         fix = "copy what it refers to into $defs"
         return [LintFinding(path, f"the schema refers to {remote}, which is never fetched", fix)]
-    try:
-        await arguments.faults(tool.parameters, Raw(b"{}"))
-    except NotChecked as error:
-        found.append(LintFinding(path, str(error), "make the schema simpler"))
-    except SchemaUnusable as error:
-        found.append(LintFinding(path, f"the schema cannot be applied: {error}", "mend the schema"))
+    text = bytes(tool.parameters)
+    if text not in unusable:  # a check takes a process, and tools without arguments are many
+        unusable[text] = await _why_unusable(tool)
+    if (why := unusable[text]) is not None:
+        found.append(LintFinding(path, *why))
     size = len(memoryview(tool.parameters))
     if size > LARGE_SCHEMA:
         problem = f"the schema has {size:,} bytes, which go along with each request"
@@ -164,6 +168,17 @@ async def _of_use(tool: Tool, schema: dict[str, Any]) -> list[LintFinding]:
             fix = "describe it under properties, or do not require it"
             found.append(LintFinding(f"{tool.name}.{name}", problem, fix))
     return found
+
+
+async def _why_unusable(tool: Tool) -> tuple[str, str] | None:
+    """Return the problem and the fix of a schema that cannot be applied."""
+    try:
+        await arguments.faults(tool.parameters, Raw(b"{}"))
+    except NotChecked as error:
+        return str(error), "make the schema simpler"
+    except SchemaUnusable as error:
+        return f"the schema cannot be applied: {error}", "mend the schema"
+    return None
 
 
 def _of_properties(tool: Tool, schema: dict[str, Any]) -> Iterator[LintFinding]:

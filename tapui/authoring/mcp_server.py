@@ -32,7 +32,6 @@ class ProviderTools:
 
     @property
     def tools(self) -> list[OfferedTool]:
-        """The tools that it has now."""
         name = self._provider.name
         return [
             OfferedTool(tool.name, tool.description, tool.parameters, name)

@@ -1,11 +1,10 @@
 """What `approve` and `deny` share: which approval is meant, and seeing the decision through."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
-from tapui.client.connection import GatewayConnection
 from tapui.projection import asking
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import State, is_waiting
@@ -14,6 +13,9 @@ from tapui.wire.events import ApprovalDecided, ApprovalExpired, ApprovalWithdraw
 from tapui.wire.message import Message
 from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide, Detail, DetailRead
+
+if TYPE_CHECKING:
+    from tapui.client.connection import GatewayConnection
 
 _SETTLED = ApprovalDecided | ApprovalExpired | ApprovalWithdrawn
 _SHOWN = 8 * 1024
@@ -35,7 +37,7 @@ def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
     raise Failure(f"there is no approval {wanted}; {there}")
 
 
-async def whole(connection: GatewayConnection, approval: Approval) -> Approval:
+async def whole(connection: "GatewayConnection", approval: Approval) -> Approval:
     """Return all of an approval, of which a snapshot may hold the beginning only."""
     if not approval.is_cut:
         return approval
@@ -58,7 +60,7 @@ def request(approval: Approval) -> str:
     return f"{text} … the rest was not kept" if approval.is_cut else text
 
 
-def described(connection: GatewayConnection, approval: Approval) -> str:
+def described(connection: "GatewayConnection", approval: Approval) -> str:
     """Return what an approval asks and who asks it, as the tower and `tapui status` show it."""
     state = State.of(connection.snapshot.state)
     is_named = not kind_of(approval).is_revealed
@@ -67,7 +69,7 @@ def described(connection: GatewayConnection, approval: Approval) -> str:
 
 
 async def decide(
-    connection: GatewayConnection,
+    connection: "GatewayConnection",
     approval: Approval,
     decision: Literal["approve", "deny"],
     answer: Any = None,

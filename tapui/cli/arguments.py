@@ -157,12 +157,10 @@ def moment(text: str) -> float:
 
 
 def add_port(parser: argparse.ArgumentParser, text: str) -> None:
-    """Add `--port` with a help text."""
     parser.add_argument("--port", type=port, metavar="N", default=argparse.SUPPRESS, help=text)
 
 
 def add_attach(parser: argparse.ArgumentParser) -> None:
-    """Add `--attach` and `--no-attach`."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
         "--attach",

@@ -45,7 +45,6 @@ class ConsentRun:
         return bool(self.args.yes) or output.is_agreed(question)
 
     def count(self, detail: Detail) -> None:
-        """Print that one was allowed."""
         self.allowed += 1
         as_json, text = self._said(detail)
         if self.args.json:

@@ -99,7 +99,6 @@ def root() -> Path | None:
 
 
 def home() -> Home:
-    """Return the folders that the environment names."""
     return Home.of(os.environ)
 
 

@@ -43,7 +43,6 @@ def say(text: str, *, newlines: bool = False) -> None:
 
 
 def heading(text: str) -> None:
-    """Print a title over a table."""
     bold = has_colour(sys.stdout)
     sys.stdout.write(f"{_BOLD}{text}{_RESET}\n" if bold else f"{text}\n")
 
@@ -68,7 +67,6 @@ def _escape(found: re.Match[str]) -> str:
 
 
 def say_json(value: object, *, indent: int = 0) -> None:
-    """Print a value as JSON."""
     sys.stdout.write(f"{json_text(value, indent=indent)}\n")
 
 

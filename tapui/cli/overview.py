@@ -1,14 +1,13 @@
 """The gateway's state for `tapui status`: once, as tables or JSON, or a line for each change."""
 
-import asyncio
 import time
 from collections.abc import Iterator
 
 from tapui import invocation, times
 from tapui.cli import output
 from tapui.cli.approvals import request, whole
-from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
+from tapui.client.glance import glance
 from tapui.projection import asking
 from tapui.projection.fold import fold
 from tapui.projection.requests.kind import session_name
@@ -31,6 +30,7 @@ from tapui.wire.message import label_of
 from tapui.wire.subjects import Approval, Call, Session
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
 
+_NAME = "tapui status"
 RECENT = 5
 """Finished calls that the text shows."""
 SHOWN = 100
@@ -39,7 +39,7 @@ SHOWN = 100
 
 def show(chosen: FoundGateway, *, as_json: bool) -> None:
     """Print the state as tables, or all of it as JSON."""
-    snapshot, waiting = asyncio.run(_snapshot(chosen))
+    snapshot = glance(chosen, name=_NAME)
     if as_json:
         output.say_json(
             {
@@ -57,24 +57,33 @@ def show(chosen: FoundGateway, *, as_json: bool) -> None:
             indent=2,
         )
     else:
-        _show_tables(chosen, snapshot, waiting)
+        _show_tables(chosen, snapshot)
 
 
-async def _snapshot(chosen: FoundGateway) -> tuple[TowerSnapshot, list[Approval]]:
-    """Return the state, and what waits for the person: all of it, the longest waiting first."""
-    async with await GatewayConnection.open(chosen, name="tapui status") as connection:
-        snapshot = connection.snapshot
-        waiting = [one for one in snapshot.state.approvals if is_waiting(one)]
-        return snapshot, [await whole(connection, one) for one in waiting]
+def _waiting(chosen: FoundGateway, snapshot: TowerSnapshot) -> list[Approval]:
+    """Return what waits for the person, each request whole, the longest waiting first."""
+    waiting = [one for one in snapshot.state.approvals if is_waiting(one)]
+    if not any(one.is_cut for one in waiting):
+        return waiting
+    # Only here: an event loop and its client take a third of the command's time to import.
+    import asyncio
+
+    from tapui.client.connection import GatewayConnection
+
+    async def whole_ones() -> list[Approval]:
+        async with await GatewayConnection.open(chosen, name=_NAME) as connection:
+            return [await whole(connection, one) for one in waiting]
+
+    return asyncio.run(whole_ones())
 
 
-def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot, waiting: list[Approval]) -> None:
+def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     state = snapshot.state
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
     folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
-    show_waiting(folded, waiting)
+    show_waiting(folded, _waiting(chosen, snapshot))
     if folded.alarms:
         now = time.time()
         rows = [
@@ -211,11 +220,15 @@ def _cut(text: str) -> str:
 
 def watch(chosen: FoundGateway) -> None:
     """Print what is, then a line for each change, until the gateway ends."""
+    import asyncio
+
     asyncio.run(_watch(chosen))
 
 
 async def _watch(chosen: FoundGateway) -> None:
-    async with await GatewayConnection.open(chosen, name="tapui status") as connection:
+    from tapui.client.connection import GatewayConnection
+
+    async with await GatewayConnection.open(chosen, name=_NAME) as connection:
         watched = Watched(State.of(connection.snapshot.state))
         _say_all(watched.now(), times.clock(time.time()))
         async for came in connection:

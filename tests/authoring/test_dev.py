@@ -53,7 +53,7 @@ def served() -> Iterator[Gateway]:
 
 
 class Dev:
-    """`tapui provider dev` on a file, and somebody who calls its tools."""
+    """`tapui provider dev` on a file, and a caller of its tools."""
 
     def __init__(self, gateway: Gateway, folder: Path) -> None:
         self._gateway = gateway

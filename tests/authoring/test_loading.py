@@ -1,4 +1,4 @@
-"""An author's file: what is found in it, and what its author is told."""
+"""An author's file: its provider, and the errors that its author reads."""
 
 import os
 import subprocess

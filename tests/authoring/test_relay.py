@@ -80,7 +80,7 @@ class Played(RelayedProgram):
 
     async def is_told(self, kind: type[Any]) -> None:
         await until_async(
-            lambda: any(isinstance(one, kind) for one in self.told), what=f"{kind.__name__} is told"
+            lambda: any(isinstance(one, kind) for one in self.told), what=f"{kind.__name__} comes"
         )
 
 

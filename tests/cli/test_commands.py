@@ -128,7 +128,7 @@ def test_no_two_commands_have_one_place_in_the_list() -> None:
 WAVE = '''"""`tapui wave`."""
 
 COMMANDS = """
-205 wave: greet somebody
+205 wave: greet a person
 206 wave-back: greet in return
 """
 
@@ -173,9 +173,9 @@ def test_a_new_command_is_one_new_file(home: Home, tmp_path: Path, place: str) -
     names = re.findall(r"^    ([a-z-]+)", listed, re.MULTILINE)
     at = names.index("wave")
     assert names[at - 1 : at + 3] == ["why", "wave", "wave-back", "why-allowed"]
-    assert "greet somebody\n" in listed
+    assert "greet a person\n" in listed
     told = run("wave", "--help")[1]
-    assert told.startswith("usage: tapui wave [-h] NAME\n\nGreet somebody.\n\nMore of it.\n")
+    assert told.startswith("usage: tapui wave [-h] NAME\n\nGreet a person.\n\nMore of it.\n")
     assert (
         run("wafe")[2] == "tapui: there is no command wafe; did you mean wave?\ntry: tapui --help\n"
     )

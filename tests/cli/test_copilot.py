@@ -15,7 +15,7 @@ PRINTS = '#!/bin/sh\necho "$@"\n'
 
 
 class Machine:
-    """A machine with other people, and somebody who answers what they are asked."""
+    """A machine with other users, and a person who answers each question."""
 
     def __init__(self, folder: Path, *people: str) -> None:
         self.home = Folders.at(folder / "tapui", folder / "copilot")

@@ -124,7 +124,7 @@ class Watched:
             self.state = State.of(came.state)
 
     async def asked(self, session: str, what: str, /, **detail: str) -> Approval:
-        """Return the next request of a session that waits and says so."""
+        """Return the next waiting request of a session."""
 
         def look(state: State) -> Approval | None:
             for one in state.approvals.values():

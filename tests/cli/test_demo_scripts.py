@@ -16,7 +16,7 @@ EVENTS = 400
 
 
 class Recorded:
-    """A gateway that allows everything and writes down what it is told."""
+    """A gateway that allows everything and writes down each message."""
 
     def __init__(self) -> None:
         self.told: list[Any] = []

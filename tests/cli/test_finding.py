@@ -127,7 +127,7 @@ def test_beside_a_gateway_the_index_is_kept_up_by_itself(home: Home, recorded: P
         )  # fmt: skip
         assert called.returncode == 0, called.stderr
         index = home.tapui / "index" / "records.sqlite"
-        until(index.exists, what="the index, which nobody asked for")
+        until(index.exists, what="the index, without a search")
         until(lambda: home.run("search", "heron", "notes@tap").returncode == 0, what="the line")
         assert home.run("search", "loud").returncode == 0
         held = home.run("records", "delete", "local", "--yes")

@@ -1,4 +1,4 @@
-"""What a status bar is told of failures: tools that failed, shells that exited non-zero."""
+"""The failures in a status bar: tools that failed, shells that exited non-zero."""
 
 import pytest
 from msgspec import Raw

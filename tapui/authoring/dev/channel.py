@@ -70,12 +70,10 @@ class Channel:
 
     @classmethod
     async def of_dev(cls, end: socket.socket) -> Self:
-        """Return dev's end."""
         return cls(*await asyncio.open_connection(sock=end, limit=MAX_LINE), FromProvider)
 
     @classmethod
     async def of_program(cls, end: socket.socket) -> Self:
-        """Return the program's end."""
         return cls(*await asyncio.open_connection(sock=end, limit=MAX_LINE), ToProvider)
 
     def put(self, what: Message | Signal) -> None:

@@ -69,7 +69,6 @@ class ChannelLink:
         return came
 
     async def close(self) -> None:
-        """Leave."""
         if not self._is_over:
             self._is_over = True
             self._channel.put(DialClosed())

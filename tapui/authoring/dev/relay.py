@@ -131,13 +131,11 @@ class Relay:
 
     @property
     def tools(self) -> list[Tool]:
-        """The tools that the gateway has."""
         return list((self._hello.tools if self._hello is not None else None) or ())
 
     # Programs
 
     def dialled(self, program: RelayedProgram) -> None:
-        """A program begins a conversation."""
         self._programs[program.number] = program
         if self._ack is None:
             # None of them is bound: the newest may be.
@@ -477,7 +475,6 @@ class GatewayEnd:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a link."""
         return self._link is not None
 
     def open(self) -> None:

@@ -93,7 +93,6 @@ async def _reveal(connection: GatewayConnection, approval: Approval) -> None:
 
 
 def run_deny(args: argparse.Namespace) -> int:
-    """Deny, and print what was denied."""
     asyncio.run(_deny(gateway(args), args.id))
     return 0
 

@@ -87,7 +87,6 @@ class Announcement:
         self._thread.start()
 
     def end(self) -> None:
-        """Take the announcement back."""
         self._ended.set()
         self._thread.join()
 

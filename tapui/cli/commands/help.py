@@ -39,7 +39,6 @@ def _topic(word: str) -> str:
 
 
 def run(args: argparse.Namespace) -> int:
-    """List the topics, or show one."""
     if args.topic is None:
         width = max(map(len, docs.TOPICS))
         rows = (f"  {topic:<{width}}  {about}" for topic, about in docs.TOPICS.items())

@@ -191,7 +191,6 @@ def run_new(args: argparse.Namespace) -> int:
 
 
 def run_file(args: argparse.Namespace) -> int:
-    """Run the file until it ends."""
     from tapui.authoring.author_file import run
 
     path = _path_of(args.file)
@@ -267,7 +266,6 @@ def run_check(args: argparse.Namespace) -> int:
 
 
 def run_describe(args: argparse.Namespace) -> int:
-    """Print the tools of the file's provider."""
     from tapui.authoring import description
 
     provider = _load(args.file).provider

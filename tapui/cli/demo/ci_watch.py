@@ -13,7 +13,6 @@ STEPS = ("checkout", "install", "lint", "type check", "unit tests", "package")
 
 
 async def watch() -> None:
-    """Push until the session ends."""
     line = await provide("ci-watch", SESSION, [])
     pushing = asyncio.create_task(_push(line))
     try:

@@ -46,14 +46,12 @@ class Conversation:
         self._tools_changed = asyncio.Event()
 
     async def hello(self) -> None:
-        """Say who we are."""
         await self._line.until("sessions")
         await self._line.send(
             "host.hello", name="demo", kind="demo", protocolVersion=2, hooks=False
         )
 
     async def open(self, session: Json, playing: Playing) -> None:
-        """Open a session."""
         able: Json = {"can": ["tell", "stop"], "cannot": _CANNOT}
         await self._line.send("session.open", session={**session, **able})
         opened = await self._line.until("session.opened")
@@ -103,7 +101,6 @@ class Conversation:
         return f"{kind}-{next(self._ids)}"
 
     async def send(self, type_: str, session: str, **fields: object) -> None:
-        """Send a message about a session."""
         await self._line.send(type_, sessionId=session, **fields)
 
     async def became(self, order: str, state: str) -> None:

@@ -31,7 +31,6 @@ class GatewayLine:
 
     @classmethod
     async def open(cls, url: str, auth: Json, *, origin: str | None = None) -> "GatewayLine":
-        """Connect and send the first message."""
         socket = await connect(
             url, proxy=None, compression=None, origin=Origin(origin) if origin else None
         )
@@ -40,11 +39,9 @@ class GatewayLine:
         return line
 
     async def send(self, type_: str, **fields: Any) -> None:
-        """Send a message."""
         await self._socket.send(json.dumps({"type": type_, **fields}))
 
     async def receive(self) -> Json:
-        """Return the next message."""
         message: Json = json.loads(await self._socket.recv())
         return message
 
@@ -60,7 +57,6 @@ class GatewayLine:
             yield await self.receive()
 
     async def close(self) -> None:
-        """Close the connection."""
         await self._socket.close()
 
 

@@ -123,7 +123,6 @@ class Player:
             self.stop()
 
     def stop(self) -> None:
-        """Stop the turn under way."""
         if self._turn is not None:
             self._turn.cancel()
 

@@ -65,7 +65,6 @@ class Page:
         return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Answer one request."""
         try:
             async with asyncio.timeout(_REQUEST_SECONDS):
                 head = await reader.readuntil(b"\r\n\r\n")
@@ -93,7 +92,6 @@ class Page:
 
 @contextlib.asynccontextmanager
 async def _served() -> AsyncIterator[Page]:
-    """Serve the page."""
     pages: list[Page] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -180,7 +178,6 @@ async def _posts(line: GatewayLine) -> None:
 
 
 async def _receive(page: Page) -> None:
-    """Answer calls until the session ends."""
     line = await provide("reception", SESSION, [TOOL])
     try:
         for text in _welcome(page):

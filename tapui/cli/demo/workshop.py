@@ -29,7 +29,6 @@ TOOLS = [
 
 
 async def work() -> None:
-    """Answer calls until the session ends."""
     line = await provide("workshop", SESSION, TOOLS)
     calls: dict[str, asyncio.Task[None]] = {}
     try:

@@ -99,7 +99,6 @@ def _schedule(emitter: Emitter) -> str:
 
 
 def _show(emitters: Sequence[Emitter], sessions: Sequence[Session]) -> None:
-    """Print a table for each folder."""
     labels = {one.id: one.label for one in sessions}
     for folder in dict.fromkeys(one.folder for one in emitters):
         output.heading(output.path_text(folder))

@@ -61,7 +61,6 @@ async def _running(found: FoundGateway) -> list[McpServer]:
 
 
 def _resting(entry: ServerEntry, consents: ServerConsents) -> McpServer:
-    """Return a server that does not run."""
     state: McpServerState = "stopped"
     why = "it starts with the next session that wants it"
     program = ""
