@@ -41,14 +41,8 @@ async def whole(connection: "GatewayConnection", approval: Approval) -> Approval
     """Return all of an approval, of which a snapshot may hold the beginning only."""
     if not approval.is_cut:
         return approval
-
-    def is_answer(came: Message | Entry) -> bool:
-        return isinstance(came, Detail) and came.id == approval.id
-
     wanted = DetailRead(id=approval.id, of="approval", subject=approval.id)
-    answer = await connection.ask(wanted, is_answer)
-    assert isinstance(answer, Detail)
-    return answer.approval or approval
+    return (await connection.answer(wanted, Detail)).approval or approval
 
 
 def request(approval: Approval) -> str:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from tapui.wire.message import Error, Message
 from tapui.wire.provider import Sessions
 from tapui.wire.tower import CommandWaits, Notice, ToTower, TowerEvent, TowerHello, TowerSnapshot
 
+AnswerT = TypeVar("AnswerT", bound=Message)
 _event_decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(AnyEvent)
 
 
@@ -137,6 +138,20 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
             if isinstance(came, Error) and came.reply_to == kind and came.id in (None, own_id):
                 raise Refused(came.code, came.message)
             self._kept.append(came)
+
+    async def answer(self, request: Message, kind: type[AnswerT]) -> AnswerT:
+        """Send a request that has an id, and return the message of this kind with the same id.
+
+        Raises `Refused`, as `ask` does.
+        """
+        id_ = request.id  # type: ignore[attr-defined]  # as every request with an answer has
+
+        def is_answer(came: Message | Entry) -> bool:
+            return isinstance(came, kind) and came.id == id_  # type: ignore[attr-defined]  # see above
+
+        came = await self.ask(request, is_answer)
+        assert isinstance(came, kind)
+        return came
 
     async def _next(self) -> Message | Entry:
         while True:

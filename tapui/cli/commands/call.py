@@ -11,10 +11,8 @@ from tapui.cli.failure import Failure
 from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, GatewayError, Refused
-from tapui.wire.events import Entry
 from tapui.wire.message import (
     Error,
-    Message,
     OfferedTool,
     ToolAbort,
     ToolInvoke,
@@ -77,13 +75,8 @@ async def outcome_of(
 
 async def _tools(connection: GatewayConnection, session: str) -> list[OfferedTool]:
     """Return the tools that the session has now."""
-
-    def is_answer(came: Message | Entry) -> bool:
-        return isinstance(came, ToolsList) and came.id == CALL_ID
-
-    answer = await connection.ask(ToolsRead(id=CALL_ID, session_id=session), is_answer)
-    assert isinstance(answer, ToolsList)
-    return answer.tools
+    wanted = ToolsRead(id=CALL_ID, session_id=session)
+    return (await connection.answer(wanted, ToolsList)).tools
 
 
 async def _outcome(connection: GatewayConnection) -> ToolOutcome:

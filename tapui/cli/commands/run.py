@@ -204,12 +204,7 @@ async def _follow(chosen: FoundGateway, start: SessionStart, *, as_json: bool) -
 
 async def _started(connection: GatewayConnection, start: SessionStart) -> str:
     """Return the session's id; raises `Failure` where there is none."""
-
-    def is_answer(came: Message | ev.Entry) -> bool:
-        return isinstance(came, SessionStarted) and came.id == start.id
-
-    answer = await connection.ask(start, is_answer)
-    assert isinstance(answer, SessionStarted)
+    answer = await connection.answer(start, SessionStarted)
     if answer.session_id is not None:
         return answer.session_id
     text = answer.error or "the session was not started"

@@ -14,7 +14,7 @@ from tapui.client.gateways import FoundGateway
 from tapui.projection.state import State, StreamKey
 from tapui.wire.events import Entry, SessionClosed, SessionReplaced, StreamPosted
 from tapui.wire.limits import MAX_HISTORY
-from tapui.wire.message import Line, Message
+from tapui.wire.message import Line
 from tapui.wire.tower import GatewayStopping, StreamLines, StreamRead, TowerSnapshot
 
 COMMANDS = """
@@ -121,18 +121,10 @@ async def _first_line(
 
 async def _read_held(connection: GatewayConnection, reader: _Reader) -> None:
     """Print what the gateway holds of the stream."""
-
-    def is_answer(came: Message | Entry) -> bool:
-        return isinstance(came, StreamLines) and came.id == "lines"
-
-    answer = await connection.ask(
-        StreamRead(
-            id="lines", stream=reader.stream, session_id=reader.session_id, last=MAX_HISTORY
-        ),
-        is_answer,
+    wanted = StreamRead(
+        id="lines", stream=reader.stream, session_id=reader.session_id, last=MAX_HISTORY
     )
-    assert isinstance(answer, StreamLines)
-    for line in answer.lines:
+    for line in (await connection.answer(wanted, StreamLines)).lines:
         reader.print(line)
     output.flush()
 

@@ -7,8 +7,7 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway
 from tapui.client.connection import GatewayConnection
-from tapui.client.gateways import FoundGateway, Refused
-from tapui.wire.message import Error
+from tapui.client.gateways import FoundGateway
 from tapui.wire.tower import TokenMint, TokenMinted
 
 COMMANDS = """
@@ -39,11 +38,5 @@ async def _mint(chosen: FoundGateway, session: str) -> str:
     async with await GatewayConnection.open(
         chosen, name="tapui token", on_waits=output.note
     ) as connection:
-        await connection.send(TokenMint(id=REQUEST_ID, session_id=session))
-        async for came in connection:
-            match came:
-                case TokenMinted(id="token", token=token):
-                    return token
-                case Error(reply_to="token.mint", code=code, message=message):
-                    raise Refused(code, message)
-    raise AssertionError("a connection ends by raising GatewayLost")
+        wanted = TokenMint(id=REQUEST_ID, session_id=session)
+        return (await connection.answer(wanted, TokenMinted)).token

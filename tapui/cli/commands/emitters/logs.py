@@ -16,9 +16,9 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
-from tapui.wire.events import Entry, StreamPosted
+from tapui.wire.events import StreamPosted
 from tapui.wire.limits import MAX_HISTORY
-from tapui.wire.message import BUILTIN_PROVIDER, Line, Message
+from tapui.wire.message import BUILTIN_PROVIDER, Line
 from tapui.wire.tower import StreamLines, StreamRead
 
 LAST = 20
@@ -75,15 +75,10 @@ async def _of_gateway(found: FoundGateway, args: argparse.Namespace) -> list[Lin
         if not there:
             return None
         emitter = the_one(state.emitters, there, args)
-
-        def is_answer(came: Message | Entry) -> bool:
-            return isinstance(came, StreamLines) and came.id == "lines"
-
         wanted = StreamRead(
             id="lines", stream=emitter.stream, session_id=emitter.session_id, last=MAX_HISTORY
         )
-        answer = await connection.ask(wanted, is_answer)
-        assert isinstance(answer, StreamLines)
+        answer = await connection.answer(wanted, StreamLines)
         return [line for line in answer.lines if _origin_of(line).emitter == emitter.name]
 
 

@@ -103,12 +103,7 @@ async def _keep(found: FoundGateway, args: argparse.Namespace) -> int:
     ) as connection:
         state = connection.snapshot.state
         emitter = the_one(state.emitters, chosen(state.emitters, state.sessions, args), args)
-
-        def is_answer(came: Message | Entry) -> bool:
-            return isinstance(came, EmitterKept) and came.id == "keep"
-
-        kept = await connection.ask(EmitterKeep(id="keep", emitter_id=emitter.id), is_answer)
-        assert isinstance(kept, EmitterKept)
+        kept = await connection.answer(EmitterKeep(id="keep", emitter_id=emitter.id), EmitterKept)
     if kept.error is not None:
         raise Failure(f"{emitter.name} was not kept: {kept.error}")
     if args.json:
