@@ -151,6 +151,11 @@ def need_terminal() -> None:
         raise Failure(text, WRONG_USE) from None
 
 
+def folder_of(args: argparse.Namespace) -> str:
+    """Return the folder that is meant, without links: this one unless another is named."""
+    return os.path.realpath(args.folder or ".")
+
+
 def session_id_of(ids: Iterable[str], wanted: str, *, otherwise: str) -> str:
     """Return the id that is `wanted`, or alone begins so; raises `Failure`, with `otherwise` where
     none does."""

@@ -8,9 +8,9 @@ from typing import Any
 
 from tapui.cli import output
 from tapui.cli.approvals import whole
-from tapui.cli.commands.emitters.table import entry_of, folder_of, note_problems
+from tapui.cli.commands.emitters.table import entry_of, note_problems
 from tapui.cli.consents import ConsentRun, Detail, covered
-from tapui.cli.context import gateway, home, session_of
+from tapui.cli.context import folder_of, gateway, home, session_of
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection

@@ -4,7 +4,6 @@ name means."""
 import argparse
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from msgspec.structs import replace
 
 from tapui import times
 from tapui.cli import output
-from tapui.cli.context import gateway, home, session_of
+from tapui.cli.context import folder_of, gateway, home, session_of
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
@@ -125,11 +124,6 @@ def _show(emitters: Sequence[Emitter], sessions: Sequence[Session]) -> None:
 
 
 # Which emitters an argument means
-
-
-def folder_of(args: argparse.Namespace) -> str:
-    """Return the folder that is meant, without links: this one unless another is named."""
-    return os.path.realpath(args.folder or ".")
 
 
 def chosen(

@@ -7,9 +7,9 @@ from typing import Any
 
 from tapui.cli import output
 from tapui.cli.approvals import whole
-from tapui.cli.commands.mcp.table import configured, folder_of
+from tapui.cli.commands.mcp.table import configured
 from tapui.cli.consents import ConsentRun, Detail, covered
-from tapui.cli.context import gateway, home
+from tapui.cli.context import folder_of, gateway, home
 from tapui.cli.failure import Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from tapui.cli import output
-from tapui.cli.commands.mcp.table import folder_of, note_package
-from tapui.cli.context import home
+from tapui.cli.commands.mcp.table import note_package
+from tapui.cli.context import folder_of, home
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.person import need_person
 from tapui.emitters.runner.environment import deciding

@@ -2,11 +2,10 @@
 
 import argparse
 import asyncio
-import os
 from collections.abc import Iterator, Sequence
 
 from tapui.cli import output
-from tapui.cli.context import gateway, home
+from tapui.cli.context import folder_of, gateway, home
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, GatewayError, NoGateway
@@ -129,11 +128,6 @@ def _mapping(tool: McpTool) -> str:
 
 
 # The servers of the person's file and of a folder's files
-
-
-def folder_of(args: argparse.Namespace) -> str:
-    """Return the folder that is meant, without links: this one unless another is named."""
-    return os.path.realpath(args.folder or ".")
 
 
 def configured(args: argparse.Namespace) -> list[ServerEntry]:
