@@ -17,6 +17,7 @@ from tapui.wire.message import (
     OptionalRaw,
     ToolInvoke,
     ToolProgress,
+    WireStruct,
 )
 from tapui.wire.provider import (
     HelloAck,
@@ -62,7 +63,7 @@ def changes_session(invoke: ToolInvoke) -> bool:
 # Built-in tools → gateway
 
 
-class StreamPost(Message, tag="stream.post", frozen=True):
+class StreamPost(Message, tag="stream.post"):
     """Post a line to one of the built-in provider's own streams, outside any budget."""
 
     id: Id
@@ -73,14 +74,14 @@ class StreamPost(Message, tag="stream.post", frozen=True):
     metadata: OptionalRaw = None
 
 
-class StateRead(Message, tag="state.read", frozen=True):
+class StateRead(Message, tag="state.read"):
     """Ask how a session is."""
 
     id: Id
     session_id: Id
 
 
-class ModeRequest(Message, tag="mode.request", frozen=True):
+class ModeRequest(Message, tag="mode.request"):
     """Ask the person to switch a session's mode."""
 
     id: Id
@@ -90,13 +91,13 @@ class ModeRequest(Message, tag="mode.request", frozen=True):
     reason: Text | None = None
 
 
-class ModeRequestCancel(Message, tag="mode.request.cancel", frozen=True):
+class ModeRequestCancel(Message, tag="mode.request.cancel"):
     """The caller gave up; the approval is withdrawn."""
 
     id: Id
 
 
-class EmitterWanted(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class EmitterWanted(WireStruct, kw_only=True):
     """An emitter that a session's agent wants. Names are normalised, `every` is seconds; `cwd` is
     absolute or relative to the session's folder."""
 
@@ -116,7 +117,7 @@ class EmitterWanted(Struct, rename="camel", omit_defaults=True, frozen=True, kw_
     description: Id = ""
 
 
-class EmitterAsked(Message, tag="emitters.start", frozen=True):
+class EmitterAsked(Message, tag="emitters.start"):
     """Start an emitter of the session: a command is judged as one of `bash`, and asked of the
     person in any case. The answer comes when that is decided."""
 
@@ -125,13 +126,13 @@ class EmitterAsked(Message, tag="emitters.start", frozen=True):
     emitter: EmitterWanted
 
 
-class EmitterAskedCancel(Message, tag="emitters.start.cancel", frozen=True):
+class EmitterAskedCancel(Message, tag="emitters.start.cancel"):
     """The caller gave up; the approval is withdrawn."""
 
     id: Id
 
 
-class EmitterAskedStop(Message, tag="emitters.stop", frozen=True):
+class EmitterAskedStop(Message, tag="emitters.stop"):
     """Stop an emitter by its name; the person's own is refused."""
 
     id: Id
@@ -139,7 +140,7 @@ class EmitterAskedStop(Message, tag="emitters.stop", frozen=True):
     name: Name
 
 
-class EmitterRulesAsked(Message, tag="emitters.filter", frozen=True):
+class EmitterRulesAsked(Message, tag="emitters.filter"):
     """Change the filter of an emitter that the session's agent started."""
 
     id: Id
@@ -148,7 +149,7 @@ class EmitterRulesAsked(Message, tag="emitters.filter", frozen=True):
     rules: Rules
 
 
-class InjectorAsked(Message, tag="emitters.injector", frozen=True):
+class InjectorAsked(Message, tag="emitters.injector"):
     """Switch the injector of a stream to which only emitters post that the agent started."""
 
     id: Id
@@ -158,7 +159,7 @@ class InjectorAsked(Message, tag="emitters.injector", frozen=True):
     delivery: Delivery | None = None
 
 
-class EmittersRead(Message, tag="emitters.read", frozen=True):
+class EmittersRead(Message, tag="emitters.read"):
     """Ask for the emitters of a session and of its folder."""
 
     id: Id
@@ -168,7 +169,7 @@ class EmittersRead(Message, tag="emitters.read", frozen=True):
 # Gateway → built-in tools
 
 
-class StreamPostDone(Message, tag="stream.post.done", frozen=True):
+class StreamPostDone(Message, tag="stream.post.done"):
     """The line's sequence number."""
 
     id: str
@@ -176,7 +177,7 @@ class StreamPostDone(Message, tag="stream.post.done", frozen=True):
     seq: int
 
 
-class StreamSummary(Struct, rename="camel", omit_defaults=True, frozen=True):
+class StreamSummary(WireStruct):
     """A stream in a listing: `count` is all lines ever posted.
 
     Of one to which emitters post: their names, and what of it reaches the session.
@@ -190,7 +191,7 @@ class StreamSummary(Struct, rename="camel", omit_defaults=True, frozen=True):
     delivery: Delivery | None = None
 
 
-class StateAnswer(Message, tag="state.answer", frozen=True):
+class StateAnswer(Message, tag="state.answer"):
     """The session's state as plain JSON, and its streams."""
 
     id: str
@@ -198,7 +199,7 @@ class StateAnswer(Message, tag="state.answer", frozen=True):
     streams: list[StreamSummary]
 
 
-class ModeAnswer(Message, tag="mode.answer", frozen=True):
+class ModeAnswer(Message, tag="mode.answer"):
     """What became of a mode request. `error` is set when the mode was not switched."""
 
     id: str
@@ -206,7 +207,7 @@ class ModeAnswer(Message, tag="mode.answer", frozen=True):
     error: str | None = None
 
 
-class EmitterAnswer(Message, tag="emitters.answer", frozen=True):
+class EmitterAnswer(Message, tag="emitters.answer"):
     """What became of a request. `error` is set when nothing was changed."""
 
     id: str
@@ -215,7 +216,7 @@ class EmitterAnswer(Message, tag="emitters.answer", frozen=True):
     error: str | None = None
 
 
-class EmittersAnswer(Message, tag="emitters.list", frozen=True):
+class EmittersAnswer(Message, tag="emitters.list"):
     """The emitters, those of the folder's file first."""
 
     id: str

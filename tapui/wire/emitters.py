@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from msgspec import Struct
 
 from tapui.wire.bounds import Id, checked
-from tapui.wire.message import Message
+from tapui.wire.message import Message, WireStruct
 from tapui.wire.provider import FilterRule
 from tapui.wire.subjects import Cut
 
@@ -42,7 +42,7 @@ RunStatus = Literal["success", "failure", "stopped", "lost"]
 Rules = Annotated[list[FilterRule], checked("MAX_HOOK_RULES")]
 
 
-class EmitterCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
+class EmitterCounts(WireStruct):
     """Lines of an emitter's runs: each is dropped, kept, surfaced, injected or held.
 
     `held`: the filter injects it, and the stream's injector is disabled. `truncated` ones were too
@@ -59,7 +59,7 @@ class EmitterCounts(Struct, rename="camel", omit_defaults=True, frozen=True):
     undecided: int = 0
 
 
-class FileProblem(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class FileProblem(WireStruct, kw_only=True):
     """What is wrong in the file of a folder, and where; `name` is that of the entry it is in.
 
     An error costs the entry, or the whole file where `key` is empty. All texts are safe to show.
@@ -85,7 +85,7 @@ class FolderProblems(Struct, rename="camel", frozen=True):
     problems: list[FileProblem]
 
 
-class Emitter(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class Emitter(WireStruct, kw_only=True):
     """An emitter. `session_id` is the session that it belongs to, and whose streams it posts to.
 
     It has a command or a prompt; a `provider` has a command and its `args`, and no shell. `stream`
@@ -144,45 +144,45 @@ class Emitter(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=T
 # Tower → gateway
 
 
-class EmitterStart(Message, tag="emitter.start", frozen=True):
+class EmitterStart(Message, tag="emitter.start"):
     """Start an emitter that is not active; the person is asked where it was not allowed yet."""
 
     emitter_id: Id
 
 
-class EmitterStop(Message, tag="emitter.stop", frozen=True):
+class EmitterStop(Message, tag="emitter.stop"):
     """Stop an emitter: what it runs is ended, and nothing of it starts by itself."""
 
     emitter_id: Id
 
 
-class EmitterPause(Message, tag="emitter.pause", frozen=True):
+class EmitterPause(Message, tag="emitter.pause"):
     """Start no further run until it is resumed. A run on a schedule goes on to its end; what runs
     all the time is ended."""
 
     emitter_id: Id
 
 
-class EmitterResume(Message, tag="emitter.resume", frozen=True):
+class EmitterResume(Message, tag="emitter.resume"):
     """Go on with an emitter that is paused: it runs at once."""
 
     emitter_id: Id
 
 
-class EmitterRun(Message, tag="emitter.run", frozen=True):
+class EmitterRun(Message, tag="emitter.run"):
     """Begin its next run now; one that is not active is started."""
 
     emitter_id: Id
 
 
-class EmitterFilter(Message, tag="emitter.filter", frozen=True):
+class EmitterFilter(Message, tag="emitter.filter"):
     """Filter the lines that follow by other rules, for as long as the emitter is there."""
 
     emitter_id: Id
     rules: Rules
 
 
-class EmitterTry(Message, tag="emitter.try", frozen=True):
+class EmitterTry(Message, tag="emitter.try"):
     """Say what rules would make of the lines that its stream has; nothing is changed."""
 
     id: Id
@@ -190,7 +190,7 @@ class EmitterTry(Message, tag="emitter.try", frozen=True):
     rules: Rules
 
 
-class EmitterKeep(Message, tag="emitter.keep", frozen=True, kw_only=True):
+class EmitterKeep(Message, tag="emitter.keep", kw_only=True):
     """Write an emitter into its folder's file, with the rules in force and what else is given.
 
     What was allowed stays allowed with it. One that the agent has started is the file's from then
@@ -209,7 +209,7 @@ class EmitterKeep(Message, tag="emitter.keep", frozen=True, kw_only=True):
 # Gateway → tower
 
 
-class EmitterKept(Message, tag="emitter.kept", frozen=True):
+class EmitterKept(Message, tag="emitter.kept"):
     """The answer to `emitter.keep`: the file's `path`, or in `error` why it is as it was.
 
     `note` is what the person should know besides.
@@ -221,7 +221,7 @@ class EmitterKept(Message, tag="emitter.kept", frozen=True):
     note: str | None = None
 
 
-class TriedSeq(Struct, rename="camel", omit_defaults=True, frozen=True):
+class TriedSeq(WireStruct):
     """What rules make of the line `seq` of a stream; `rule` is the index of the one that decides.
 
     `undecided`: a pattern took too long for it.
@@ -233,7 +233,7 @@ class TriedSeq(Struct, rename="camel", omit_defaults=True, frozen=True):
     undecided: bool = False
 
 
-class EmitterTried(Message, tag="emitter.tried", frozen=True):
+class EmitterTried(Message, tag="emitter.tried"):
     """The answer to `emitter.try`, oldest first; fewer lines when it took too long altogether."""
 
     id: str

@@ -14,6 +14,7 @@ from tapui.wire.message import (
     Line,
     Mode,
     OptionalRaw,
+    WireStruct,
 )
 from tapui.wire.steering import Order, OrderState
 from tapui.wire.subjects import (
@@ -32,30 +33,28 @@ from tapui.wire.subjects import (
 from tapui.wire.turns import Turn
 
 
-class Event(
-    Struct, tag_field="kind", rename="camel", omit_defaults=True, frozen=True, kw_only=True
-):
+class Event(WireStruct, tag_field="kind", kw_only=True):
     """Base of all events; the tag is the event's `kind`."""
 
     cuts: dict[str, Cut] = {}
     """Its own fields that were too large to record, by name."""
 
 
-class SessionOpened(Event, tag="session.opened", frozen=True):
+class SessionOpened(Event, tag="session.opened"):
     """A session began."""
 
     session_id: str
     session: Session
 
 
-class SessionUpdated(Event, tag="session.updated", frozen=True):
+class SessionUpdated(Event, tag="session.updated"):
     """Something about a session changed; `session` is all of it."""
 
     session_id: str
     session: Session
 
 
-class SessionReplaced(Event, tag="session.replaced", frozen=True):
+class SessionReplaced(Event, tag="session.replaced"):
     """`session` took the place of `replaces`, whose providers moved along."""
 
     session_id: str
@@ -63,14 +62,14 @@ class SessionReplaced(Event, tag="session.replaced", frozen=True):
     replaces: str
 
 
-class SessionClosed(Event, tag="session.closed", frozen=True):
+class SessionClosed(Event, tag="session.closed"):
     """A session ended."""
 
     session_id: str
     session: Session
 
 
-class SessionHappened(Event, tag="session.event", frozen=True):
+class SessionHappened(Event, tag="session.event"):
     """An event of the session's own, by its own name."""
 
     session_id: str
@@ -79,42 +78,42 @@ class SessionHappened(Event, tag="session.event", frozen=True):
     data_cut: Cut | None = None
 
 
-class TurnsRestored(Event, tag="session.restored", frozen=True):
+class TurnsRestored(Event, tag="session.restored"):
     """Turns of before this run: read back from the records, or told by the session's host."""
 
     session_id: str
     turns: list[Turn]
 
 
-class UnattachedFound(Event, tag="sessions.unattached", frozen=True):
+class UnattachedFound(Event, tag="sessions.unattached"):
     """The complete list of sessions that `host` sees but cannot reach."""
 
     host: str
     unattached: list[Unattached]
 
 
-class ProviderConnected(Event, tag="provider.connected", frozen=True):
+class ProviderConnected(Event, tag="provider.connected"):
     """A provider said its first accepted hello."""
 
     provider: Provider
     session_id: str | None = None
 
 
-class ProviderBound(Event, tag="provider.bound", frozen=True):
+class ProviderBound(Event, tag="provider.bound"):
     """A provider is bound to its session."""
 
     provider: Provider
     session_id: str | None = None
 
 
-class ProviderUpdated(Event, tag="provider.updated", frozen=True):
+class ProviderUpdated(Event, tag="provider.updated"):
     """A provider's tools or standing changed."""
 
     provider: Provider
     session_id: str | None = None
 
 
-class ProviderMoved(Event, tag="provider.moved", frozen=True):
+class ProviderMoved(Event, tag="provider.moved"):
     """A provider moved from session `source` to the one it is in now."""
 
     provider: Provider
@@ -123,49 +122,49 @@ class ProviderMoved(Event, tag="provider.moved", frozen=True):
     reason: str
 
 
-class ProviderUnbound(Event, tag="provider.unbound", frozen=True):
+class ProviderUnbound(Event, tag="provider.unbound"):
     """A provider lost its session and stays connected."""
 
     provider: Provider
     session_id: str | None = None
 
 
-class ProviderDisconnected(Event, tag="provider.disconnected", frozen=True):
+class ProviderDisconnected(Event, tag="provider.disconnected"):
     """A provider is gone."""
 
     provider: Provider
     session_id: str | None = None
 
 
-class CallStarted(Event, tag="call.started", frozen=True):
+class CallStarted(Event, tag="call.started"):
     """A call was sent to its provider, with its arguments."""
 
     session_id: str
     call: Call
 
 
-class CallProgress(Event, tag="call.progress", frozen=True):
+class CallProgress(Event, tag="call.progress"):
     """A call reported its status; `call` carries no arguments."""
 
     session_id: str
     call: Call
 
 
-class CallCancelling(Event, tag="call.cancelling", frozen=True):
+class CallCancelling(Event, tag="call.cancelling"):
     """The caller has its outcome; the provider was told to stop."""
 
     session_id: str
     call: Call
 
 
-class CallFinished(Event, tag="call.finished", frozen=True):
+class CallFinished(Event, tag="call.finished"):
     """A call ended, with its result or error; `call` carries no arguments."""
 
     session_id: str
     call: Call
 
 
-class StreamPosted(Event, tag="stream.posted", frozen=True):
+class StreamPosted(Event, tag="stream.posted"):
     """A line was added to `stream` (`stream@provider`)."""
 
     session_id: str
@@ -174,7 +173,7 @@ class StreamPosted(Event, tag="stream.posted", frozen=True):
     provider_id: str | None = None
 
 
-class StreamMoved(Event, tag="stream.moved", frozen=True):
+class StreamMoved(Event, tag="stream.moved"):
     """A stream of emitters goes on in another session, with its numbers: that of the session
     `former`, which has ended or left the folder. Its older lines are in the records of that."""
 
@@ -183,14 +182,14 @@ class StreamMoved(Event, tag="stream.moved", frozen=True):
     former: str
 
 
-class ApprovalRequested(Event, tag="approval.requested", frozen=True):
+class ApprovalRequested(Event, tag="approval.requested"):
     """Something waits for the person."""
 
     approval: Approval
     session_id: str | None = None
 
 
-class ApprovalDeciding(Event, tag="approval.deciding", frozen=True):
+class ApprovalDeciding(Event, tag="approval.deciding"):
     """The person decided; how it ends is told once this record is durable, or cannot be made so."""
 
     approval: Approval
@@ -198,49 +197,49 @@ class ApprovalDeciding(Event, tag="approval.deciding", frozen=True):
     session_id: str | None = None
 
 
-class ApprovalRevealed(Event, tag="approval.revealed", frozen=True):
+class ApprovalRevealed(Event, tag="approval.revealed"):
     """The person opened a pairing; its code exists from now on (and is never recorded)."""
 
     approval: Approval
     session_id: str | None = None
 
 
-class ApprovalDecided(Event, tag="approval.decided", frozen=True):
+class ApprovalDecided(Event, tag="approval.decided"):
     """The decision holds, or has failed."""
 
     approval: Approval
     session_id: str | None = None
 
 
-class ApprovalWithdrawn(Event, tag="approval.withdrawn", frozen=True):
+class ApprovalWithdrawn(Event, tag="approval.withdrawn"):
     """It no longer waits: it was answered elsewhere, or who asked is gone."""
 
     approval: Approval
     session_id: str | None = None
 
 
-class ApprovalExpired(Event, tag="approval.expired", frozen=True):
+class ApprovalExpired(Event, tag="approval.expired"):
     """Nobody decided in time."""
 
     approval: Approval
     session_id: str | None = None
 
 
-class AlarmRaised(Event, tag="alarm.raised", frozen=True):
+class AlarmRaised(Event, tag="alarm.raised"):
     """Something should be looked at, or it is worse by now: the `id` is the same then."""
 
     alarm: Alarm
     session_id: str | None = None
 
 
-class AlarmCleared(Event, tag="alarm.cleared", frozen=True):
+class AlarmCleared(Event, tag="alarm.cleared"):
     """What it was about is over, or goes on."""
 
     alarm: Alarm
     session_id: str | None = None
 
 
-class ModeChanged(Event, tag="mode.changed", frozen=True):
+class ModeChanged(Event, tag="mode.changed"):
     """A session's mode: `ordered` before the host is told, then `done` or `failed`."""
 
     session_id: str
@@ -251,14 +250,14 @@ class ModeChanged(Event, tag="mode.changed", frozen=True):
     error: str | None = None
 
 
-class OrderGiven(Event, tag="order.given", frozen=True):
+class OrderGiven(Event, tag="order.given"):
     """The person wants something of a session."""
 
     session_id: str
     order: Order
 
 
-class OrderChanged(Event, tag="order.changed", frozen=True):
+class OrderChanged(Event, tag="order.changed"):
     """What became of an order until now: what it is about is not said again."""
 
     session_id: str
@@ -269,14 +268,14 @@ class OrderChanged(Event, tag="order.changed", frozen=True):
     dropped: list[str] = []
 
 
-class GateChecked(Event, tag="gate.checked", frozen=True):
+class GateChecked(Event, tag="gate.checked"):
     """Rules before a tool matched: first `waiting` if a provider is asked, then how it ended."""
 
     session_id: str
     gate: Gate
 
 
-class InjectPaused(Event, tag="inject.paused", frozen=True):
+class InjectPaused(Event, tag="inject.paused"):
     """A provider's injects into a session are held by the loop brake."""
 
     session_id: str
@@ -284,7 +283,7 @@ class InjectPaused(Event, tag="inject.paused", frozen=True):
     provider: str
 
 
-class InjectResumed(Event, tag="inject.resumed", frozen=True):
+class InjectResumed(Event, tag="inject.resumed"):
     """They flow again."""
 
     session_id: str
@@ -292,14 +291,14 @@ class InjectResumed(Event, tag="inject.resumed", frozen=True):
     provider: str
 
 
-class EmitterChanged(Event, tag="emitter.changed", frozen=True):
+class EmitterChanged(Event, tag="emitter.changed"):
     """An emitter is there, or something of it changed; `emitter` is all of it."""
 
     session_id: str
     emitter: Emitter
 
 
-class EmitterCounted(Event, tag="emitter.counted", frozen=True):
+class EmitterCounted(Event, tag="emitter.counted"):
     """What the runs of an emitter have put out by now; nothing else of it changed."""
 
     session_id: str
@@ -307,7 +306,7 @@ class EmitterCounted(Event, tag="emitter.counted", frozen=True):
     counts: EmitterCounts
 
 
-class EmitterGone(Event, tag="emitter.gone", frozen=True):
+class EmitterGone(Event, tag="emitter.gone"):
     """An emitter is not there any more, for `reason`."""
 
     session_id: str
@@ -316,7 +315,7 @@ class EmitterGone(Event, tag="emitter.gone", frozen=True):
     reason: str
 
 
-class FolderProblemsChanged(Event, tag="emitter.problems", frozen=True):
+class FolderProblemsChanged(Event, tag="emitter.problems"):
     """What is wrong in a folder's file now; nothing, once it is mended or not in use any more."""
 
     session_id: str
@@ -324,13 +323,13 @@ class FolderProblemsChanged(Event, tag="emitter.problems", frozen=True):
     problems: list[FileProblem] = []
 
 
-class McpServerChanged(Event, tag="mcp.changed", frozen=True):
+class McpServerChanged(Event, tag="mcp.changed"):
     """An MCP server is there, or something of it changed; `server` is all of it."""
 
     server: McpServer
 
 
-class McpServerGone(Event, tag="mcp.gone", frozen=True):
+class McpServerGone(Event, tag="mcp.gone"):
     """An MCP server is not there any more, for `reason`."""
 
     server_id: str
@@ -338,7 +337,7 @@ class McpServerGone(Event, tag="mcp.gone", frozen=True):
     reason: str
 
 
-class ErrorSent(Event, tag="error.sent", frozen=True):
+class ErrorSent(Event, tag="error.sent"):
     """A message was refused."""
 
     code: str
@@ -350,7 +349,7 @@ class ErrorSent(Event, tag="error.sent", frozen=True):
     origin: str | None = None
 
 
-class CommandAsked(Event, tag="command.asked", frozen=True):
+class CommandAsked(Event, tag="command.asked"):
     """A command or a tower wanted to decide, send, start or grant (`wanted` is the message).
 
     `refused` is why it may not; otherwise `by` is how it is recorded.
@@ -365,14 +364,14 @@ class CommandAsked(Event, tag="command.asked", frozen=True):
     session_id: str | None = None
 
 
-class SpanEnded(Event, tag="span.ended", frozen=True):
+class SpanEnded(Event, tag="span.ended"):
     """A part of a trace has ended."""
 
     span: Span
     session_id: str | None = None
 
 
-class EventLost(Event, tag="error.event", frozen=True):
+class EventLost(Event, tag="error.event"):
     """An event of the kind `lost` could not be encoded; this stands in its place."""
 
     lost: str

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Raw, Struct, field
+from msgspec import Meta, Raw, field
 
 from tapui.wire import limits
 from tapui.wire.bounds import Id, Ids, Path, Text
@@ -18,6 +18,7 @@ from tapui.wire.message import (
     ToolInvoke,
     ToolOutcome,
     ToolProgress,
+    WireStruct,
 )
 from tapui.wire.message import SessionEvent as SessionEvent  # noqa: PLC0414 - sent by hosts, too
 from tapui.wire.provider import Sessions, SessionsUpdated
@@ -41,7 +42,7 @@ from tapui.wire.subjects import Unattached
 # Host → gateway
 
 
-class HostHello(Message, tag="host.hello", frozen=True):
+class HostHello(Message, tag="host.hello"):
     """Opens the conversation. With `hooks`, the host asks `hook.preToolUse` for every tool.
 
     `sections` says whether it applies the sections of `prompt.prepared` to the system prompt,
@@ -57,7 +58,7 @@ class HostHello(Message, tag="host.hello", frozen=True):
     launches: bool = False
 
 
-class Agent(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Agent(WireStruct):
     """A custom agent of a session: the tools that it may call (null: all, empty: none)."""
 
     name: Id
@@ -67,7 +68,7 @@ class Agent(Struct, rename="camel", omit_defaults=True, frozen=True):
 Agents = Annotated[list[Agent], Meta(max_length=limits.MAX_AGENTS)]
 
 
-class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
+class HostSession(WireStruct):
     """A session as its host describes it. `workspace` is the folder for the session's files.
 
     `can` are the orders that the host takes for it (`steering.Ability`), `cannot` says of others
@@ -106,13 +107,13 @@ class HostSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     as `host.hello` says."""
 
 
-class SessionOpen(Message, tag="session.open", frozen=True):
+class SessionOpen(Message, tag="session.open"):
     """A session begins, or takes another's place (`replaces`)."""
 
     session: HostSession
 
 
-class SessionUpdate(Message, tag="session.update", frozen=True):
+class SessionUpdate(Message, tag="session.update"):
     """Something about a session changed; absent fields did not.
 
     `tools_revision` is the newest list of tools that the session has taken: those that its agent
@@ -134,14 +135,14 @@ class SessionUpdate(Message, tag="session.update", frozen=True):
     silent: bool | None = None
 
 
-class SessionHistory(Message, tag="session.history", frozen=True):
+class SessionHistory(Message, tag="session.history"):
     """What happened in a session before this host came: `turns` is a list of `Turn`."""
 
     session_id: Id
     turns: Raw
 
 
-class SessionClose(Message, tag="session.close", frozen=True):
+class SessionClose(Message, tag="session.close"):
     """A session ended; or another that is open took its place meanwhile (`replaced_by`)."""
 
     session_id: Id
@@ -149,7 +150,7 @@ class SessionClose(Message, tag="session.close", frozen=True):
     replaced_by: Id | None = None
 
 
-class SessionSent(Message, tag="session.sent", frozen=True):
+class SessionSent(Message, tag="session.sent"):
     """What became of a `session.send`: whether the host could hand the prompt to the session."""
 
     session_id: Id
@@ -157,7 +158,7 @@ class SessionSent(Message, tag="session.sent", frozen=True):
     error: Text | None = None
 
 
-class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
+class HookPreToolUse(Message, tag="hook.preToolUse"):
     """May this tool run?"""
 
     id: Id
@@ -166,7 +167,7 @@ class HookPreToolUse(Message, tag="hook.preToolUse", frozen=True):
     args: Raw = Raw(b"{}")
 
 
-class PromptSubmitted(Message, tag="prompt.submitted", frozen=True):
+class PromptSubmitted(Message, tag="prompt.submitted"):
     """The person sent a prompt; `sections` are the system prompt's, by name.
 
     With `only_sections` no prompt is meant: no context is given, and other sections stay.
@@ -179,7 +180,7 @@ class PromptSubmitted(Message, tag="prompt.submitted", frozen=True):
     only_sections: bool = False
 
 
-class ModeResult(Message, tag="mode.result", frozen=True):
+class ModeResult(Message, tag="mode.result"):
     """Whether the host could set the mode."""
 
     id: Id
@@ -187,7 +188,7 @@ class ModeResult(Message, tag="mode.result", frozen=True):
     error: Text | None = None
 
 
-class ApprovalRequest(Message, tag="approval.request", frozen=True):
+class ApprovalRequest(Message, tag="approval.request"):
     """Something in the session waits for the person. `timeout` is milliseconds."""
 
     id: Id
@@ -197,14 +198,14 @@ class ApprovalRequest(Message, tag="approval.request", frozen=True):
     timeout: Number | None = None
 
 
-class ApprovalWithdraw(Message, tag="approval.withdraw", frozen=True):
+class ApprovalWithdraw(Message, tag="approval.withdraw"):
     """The request was answered elsewhere."""
 
     id: Id
     decided_by: Id | None = None
 
 
-class SessionsUnattached(Message, tag="sessions.unattached", frozen=True):
+class SessionsUnattached(Message, tag="sessions.unattached"):
     """The complete list of sessions that the host sees but cannot reach.
 
     `ports` are those on which the programs that it sees can be told to do things, reached or not:
@@ -215,7 +216,7 @@ class SessionsUnattached(Message, tag="sessions.unattached", frozen=True):
     ports: Annotated[list[int], Meta(max_length=limits.MAX_SEEN_PORTS)] | None = None
 
 
-class HostNotice(Message, tag="host.notice", frozen=True):
+class HostNotice(Message, tag="host.notice"):
     """Something about the host that the person should know; towers get it as `tower.notice`."""
 
     message: Text
@@ -225,21 +226,21 @@ class HostNotice(Message, tag="host.notice", frozen=True):
 # Gateway → host
 
 
-class HostAck(Message, tag="host.ack", frozen=True):
+class HostAck(Message, tag="host.ack"):
     """The host is registered."""
 
     host_id: str
     protocol_version: int
 
 
-class AgentTools(Struct, rename="camel", omit_defaults=True, frozen=True):
+class AgentTools(WireStruct):
     """The definitions of the tools on a custom agent's allowlist."""
 
     name: str
     tool_definitions: list[OfferedTool]
 
 
-class HostSessionOpened(Message, tag="session.opened", frozen=True):
+class HostSessionOpened(Message, tag="session.opened"):
     """The session is registered; `tools` are those it has now.
 
     `agents` holds, for each custom agent with an allowlist, the definitions of its tools.
@@ -251,13 +252,13 @@ class HostSessionOpened(Message, tag="session.opened", frozen=True):
     agents: list[AgentTools] | None = None
 
 
-class HostSessionClosed(Message, tag="session.closed", frozen=True):
+class HostSessionClosed(Message, tag="session.closed"):
     """Every provider of the session has cleaned up, or 10 s have passed."""
 
     session_id: str
 
 
-class ToolsChanged(Message, tag="tools.changed", frozen=True):
+class ToolsChanged(Message, tag="tools.changed"):
     """The session's complete tool list, anew."""
 
     session_id: str
@@ -266,7 +267,7 @@ class ToolsChanged(Message, tag="tools.changed", frozen=True):
     agents: list[AgentTools] | None = None
 
 
-class SessionGuarded(Message, tag="session.guarded", frozen=True):
+class SessionGuarded(Message, tag="session.guarded"):
     """Whether anything is in force in a session that may forbid a tool, or have the person asked.
 
     Until the first of these something is.
@@ -276,7 +277,7 @@ class SessionGuarded(Message, tag="session.guarded", frozen=True):
     guarded: bool
 
 
-class HookDecision(Message, tag="hook.decision", frozen=True):
+class HookDecision(Message, tag="hook.decision"):
     """The answer to `hook.preToolUse`. `ask`: a rule wants the person to be asked, also where the
     session asks about nothing; the `reason` is theirs to read."""
 
@@ -286,13 +287,13 @@ class HookDecision(Message, tag="hook.decision", frozen=True):
     context: str | None = None
 
 
-class PromptHeld(Message, tag="prompt.held", frozen=True):
+class PromptHeld(Message, tag="prompt.held"):
     """The answer to `prompt.submitted` waits for the person, for as long as that takes."""
 
     id: str
 
 
-class PromptPrepared(Message, tag="prompt.prepared", frozen=True):
+class PromptPrepared(Message, tag="prompt.prepared"):
     """The answer to `prompt.submitted`. With `refused`, the prompt is not sent, and that is why."""
 
     id: str
@@ -301,14 +302,14 @@ class PromptPrepared(Message, tag="prompt.prepared", frozen=True):
     refused: str | None = None
 
 
-class Sender(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Sender(WireStruct):
     """Who wants a prompt sent."""
 
     provider: str
     stream: str | None = None
 
 
-class SessionSend(Message, tag="session.send", frozen=True):
+class SessionSend(Message, tag="session.send"):
     """Send this prompt into the session; it starts a turn. `sender` is `from` on the wire."""
 
     session_id: str
@@ -353,7 +354,7 @@ SESSION_EVENTS = frozenset(
 """Names of the events that hosts are known to send. Others are handed on as well."""
 
 
-class SessionLog(Message, tag="session.log", frozen=True):
+class SessionLog(Message, tag="session.log"):
     """Show a line in the session's timeline. One that is `ephemeral` stays out of the session's
     files: it is shown, and kept nowhere."""
 
@@ -363,13 +364,13 @@ class SessionLog(Message, tag="session.log", frozen=True):
     ephemeral: bool = False
 
 
-class SessionAbort(Message, tag="session.abort", frozen=True):
+class SessionAbort(Message, tag="session.abort"):
     """Stop the session's turn."""
 
     session_id: str
 
 
-class ModeSet(Message, tag="mode.set", frozen=True):
+class ModeSet(Message, tag="mode.set"):
     """Set the session's mode; answer with `mode.result`."""
 
     id: str
@@ -377,7 +378,7 @@ class ModeSet(Message, tag="mode.set", frozen=True):
     mode: Mode
 
 
-class ApprovalAnswer(Message, tag="approval.answer", frozen=True):
+class ApprovalAnswer(Message, tag="approval.answer"):
     """The person's answer to `approval.request`."""
 
     id: str

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from msgspec import Struct
+from tapui.wire.message import WireStruct
 
 McpServerSource = Literal["own", "folder"]
 """`own`: the person's configuration; `folder`: a file of a repository."""
@@ -14,7 +14,7 @@ the CLI of each session runs it itself; `lost`: it is tried again; `failed`: it 
 it is configured."""
 
 
-class McpTool(Struct, rename="camel", omit_defaults=True, frozen=True):
+class McpTool(WireStruct):
     """A tool of a server: its own name, and its name in sessions.
 
     `offered_as` is None for one that is not offered: it waits for the person (`waits`), or cannot
@@ -27,7 +27,7 @@ class McpTool(Struct, rename="camel", omit_defaults=True, frozen=True):
     problem: str | None = None
 
 
-class McpServer(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True):
+class McpServer(WireStruct, kw_only=True):
     """An MCP server. `id` is made of its name and folder; `file` and `line` say where it is
     configured.
 

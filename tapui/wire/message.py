@@ -1,8 +1,8 @@
 """What all messages of the three conversations share."""
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, dataclass_transform
 
-from msgspec import UNSET, Raw, Struct, UnsetType
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from tapui.wire.bounds import Id, Name, Note, Path, Text
 from tapui.wire.errors import ErrorCode
@@ -33,11 +33,16 @@ def label_of(name: str, instance: str | None) -> str:
     return f"{name}/{instance}" if instance else name
 
 
-class Message(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
-    """A message of the wire. The tag is its `type`; fields are camelCase there."""
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+class WireStruct(Struct, rename="camel", omit_defaults=True, frozen=True):
+    """What goes over the wire: fields are camelCase there, and left out at their defaults."""
 
 
-class Tool(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Message(WireStruct, tag_field="type"):
+    """A message. The tag is its `type`."""
+
+
+class Tool(WireStruct):
     """A tool definition of a provider (Core Profile, `hello`). `timeout` is milliseconds."""
 
     name: Name
@@ -46,14 +51,14 @@ class Tool(Struct, rename="camel", omit_defaults=True, frozen=True):
     timeout: Number | None = None
 
 
-class InstanceMetadata(Struct, rename="camel", omit_defaults=True, frozen=True):
+class InstanceMetadata(WireStruct):
     """An instance of a provider, and what it says about itself."""
 
     instance: str
     metadata: OptionalRaw = None
 
 
-class OfferedTool(Struct, rename="camel", omit_defaults=True, frozen=True):
+class OfferedTool(WireStruct):
     """A tool as a host sees it. `provider` is the name of the provider that offers it."""
 
     name: str
@@ -68,7 +73,7 @@ class OfferedTool(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Of the tool that lists a provider's instances: what each of them says about itself."""
 
 
-class ActiveSession(Struct, rename="camel", omit_defaults=True, frozen=True):
+class ActiveSession(WireStruct):
     """A session as clients see it in `sessions`; `cwd` only where the client may bind it."""
 
     id: str
@@ -80,7 +85,7 @@ class ActiveSession(Struct, rename="camel", omit_defaults=True, frozen=True):
     model: str | None = None
 
 
-class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
+class FileResult(WireStruct):
     """A result left in a file; `size` is bytes, `ttl` seconds. `note` is text that goes with it.
 
     In an outcome it is the gateway's copy in the session's folder, without `ttl`.
@@ -93,7 +98,7 @@ class FileResult(Struct, rename="camel", omit_defaults=True, frozen=True):
     note: Note | None = None
 
 
-class Line(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Line(WireStruct):
     """One line of a stream. `ts` is RFC 3339 in UTC, `seq` counts from 1 within the stream."""
 
     seq: int
@@ -103,7 +108,7 @@ class Line(Struct, rename="camel", omit_defaults=True, frozen=True):
     metadata: OptionalRaw = None
 
 
-class Error(Message, tag="error", frozen=True):
+class Error(Message, tag="error"):
     """The answer to a message that was refused."""
 
     code: ErrorCode
@@ -118,7 +123,7 @@ class Error(Message, tag="error", frozen=True):
     """Of `TOOL_CONFLICT`: those whose names are taken; the others would be accepted."""
 
 
-class SessionEvent(Message, tag="session.event", frozen=True):
+class SessionEvent(Message, tag="session.event"):
     """Something happened in a session, by the event's own name."""
 
     session_id: Id
@@ -126,7 +131,7 @@ class SessionEvent(Message, tag="session.event", frozen=True):
     data: Raw = Raw(b"{}")
 
 
-class NowText(Message, tag="session.now", frozen=True):
+class NowText(Message, tag="session.now"):
     """What a session's agent writes this moment, as its host tells and towers are told."""
 
     session_id: Id
@@ -134,7 +139,7 @@ class NowText(Message, tag="session.now", frozen=True):
     kind: Literal["message", "reasoning"] = "message"
 
 
-class ToolInvoke(Message, tag="tool.invoke", frozen=True):
+class ToolInvoke(Message, tag="tool.invoke"):
     """A host, or the person at a tower, calls a tool. `timeout` is milliseconds.
 
     `tool_call_id` is what the session calls the call itself, in the requests about it.
@@ -150,7 +155,7 @@ class ToolInvoke(Message, tag="tool.invoke", frozen=True):
     tool_call_id: Id | None = None
 
 
-class ToolProgress(Message, tag="tool.progress", frozen=True):
+class ToolProgress(Message, tag="tool.progress"):
     """Status of a call under way, from the provider and on to the caller.
 
     `done` of `total` are for callers that show them otherwise than in `message`, which has both.
@@ -162,7 +167,7 @@ class ToolProgress(Message, tag="tool.progress", frozen=True):
     total: float | None = None
 
 
-class ToolOutcome(Message, tag="tool.outcome", frozen=True):
+class ToolOutcome(Message, tag="tool.outcome"):
     """How a call ended: exactly one of `data`, `file` and `error`.
 
     `context` is what rules and gates add to the call, for a caller that does not ask them itself.
@@ -177,7 +182,7 @@ class ToolOutcome(Message, tag="tool.outcome", frozen=True):
     context: list[str] | None = None
 
 
-class ToolAbort(Message, tag="tool.abort", frozen=True):
+class ToolAbort(Message, tag="tool.abort"):
     """The caller gives its call up."""
 
     id: Id

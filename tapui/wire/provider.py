@@ -17,25 +17,26 @@ from tapui.wire.message import (
     SessionEvent,
     Tool,
     ToolProgress,
+    WireStruct,
 )
 
 # Provider → gateway
 
 
-class Auth(Message, tag="auth", frozen=True):
+class Auth(Message, tag="auth"):
     """The first message: a token, or `mode: "pair"`."""
 
     token: Text | None = None
     mode: Text | None = None
 
 
-class AuthConfirm(Message, tag="auth.confirm", frozen=True):
+class AuthConfirm(Message, tag="auth.confirm"):
     """The code that the person read on the tower and typed at the provider."""
 
     code: Text
 
 
-class HookMatch(Struct, rename="camel", omit_defaults=True, frozen=True):
+class HookMatch(WireStruct):
     """Which calls a rule is about; what is absent matches every call.
 
     `tool` and `provider` are exact names, `args` a regex over the arguments as compact JSON,
@@ -48,7 +49,7 @@ class HookMatch(Struct, rename="camel", omit_defaults=True, frozen=True):
     file: Pattern | None = None
 
 
-class HookRule(Struct, rename="camel", omit_defaults=True, frozen=True):
+class HookRule(WireStruct):
     """What to do before a matching call: refuse it, add context, or ask the provider."""
 
     action: Literal["deny", "context", "gate"]
@@ -59,7 +60,7 @@ class HookRule(Struct, rename="camel", omit_defaults=True, frozen=True):
     fail_open: bool = False
 
 
-class Transform(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Transform(WireStruct):
     """What to do with a section of the system prompt."""
 
     action: Literal["append", "prepend", "replace", "callback"]
@@ -78,14 +79,14 @@ class Hooks(Struct, omit_defaults=True, frozen=True):
     transforms: Transforms | None = None
 
 
-class Concurrency(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Concurrency(WireStruct):
     """How many calls a provider takes at once (absent: any number), and what is counted."""
 
     max: int | None = None
     scope: Literal["instance", "provider", "tool"] = "instance"
 
 
-class Hello(Message, tag="hello", frozen=True):
+class Hello(Message, tag="hello"):
     """Register tools and bind to a session; `session` is an id or `"all"`.
 
     `startup_context` is told once when a session begins, `context` with every prompt.
@@ -105,7 +106,7 @@ class Hello(Message, tag="hello", frozen=True):
     concurrency: Concurrency | None = None
 
 
-class ToolResult(Message, tag="tool.result", frozen=True):
+class ToolResult(Message, tag="tool.result"):
     """The provider's answer to `tool.call`: exactly one of `data`, `error` and `file`."""
 
     id: Id
@@ -116,7 +117,7 @@ class ToolResult(Message, tag="tool.result", frozen=True):
     file: FileResult | None = None
 
 
-class Push(Message, tag="push", frozen=True):
+class Push(Message, tag="push"):
     """An event for a stream, the timeline or the session itself.
 
     With `prompt`, that text is sent into the session as a turn of its own, whatever `level` says.
@@ -131,7 +132,7 @@ class Push(Message, tag="push", frozen=True):
     metadata: OptionalRaw = None
 
 
-class ToolsUpdate(Message, tag="tools.update", frozen=True):
+class ToolsUpdate(Message, tag="tools.update"):
     """Replace the provider's tools; with `remove`, add `tools` and delete those named."""
 
     tools: Tools | None = None
@@ -140,7 +141,7 @@ class ToolsUpdate(Message, tag="tools.update", frozen=True):
     request_id: Id | None = None
 
 
-class HooksUpdate(Message, tag="hooks.update", frozen=True):
+class HooksUpdate(Message, tag="hooks.update"):
     """Replace the rules (where `onPreToolUse` is given) and change transforms (null removes)."""
 
     on_pre_tool_use: HookRules | None = field(default=None, name="onPreToolUse")
@@ -149,7 +150,7 @@ class HooksUpdate(Message, tag="hooks.update", frozen=True):
     request_id: Id | None = None
 
 
-class ContextUpdate(Message, tag="context.update", frozen=True):
+class ContextUpdate(Message, tag="context.update"):
     """Replace the ambient context; null or the empty string takes it away."""
 
     context: Context | None = None
@@ -164,7 +165,7 @@ class FilterRule(Struct, frozen=True):
     outcome: Literal["drop", "keep", "surface", "inject"]
 
 
-class FilterSet(Message, tag="filter.set", frozen=True):
+class FilterSet(Message, tag="filter.set"):
     """Filter one of the provider's own streams; no rules take the filter away."""
 
     stream: Id
@@ -173,7 +174,7 @@ class FilterSet(Message, tag="filter.set", frozen=True):
     request_id: Id | None = None
 
 
-class StreamQuery(Message, tag="stream.query", frozen=True):
+class StreamQuery(Message, tag="stream.query"):
     """Read streams: `stream@provider`, or a bare name for one's own."""
 
     query_id: Id
@@ -182,7 +183,7 @@ class StreamQuery(Message, tag="stream.query", frozen=True):
     last: int = 100
 
 
-class GateResult(Message, tag="gate.result", frozen=True):
+class GateResult(Message, tag="gate.result"):
     """The answer to `gate.check`."""
 
     call_id: Id
@@ -191,26 +192,26 @@ class GateResult(Message, tag="gate.result", frozen=True):
     reason: Text | None = None
 
 
-class TransformResult(Message, tag="transform.result", frozen=True):
+class TransformResult(Message, tag="transform.result"):
     """The answer to `transform.request`."""
 
     call_id: Id
     content: Text
 
 
-class SessionReady(Message, tag="session.ready", frozen=True):
+class SessionReady(Message, tag="session.ready"):
     """An `"all"` provider is ready to serve a session that began after its hello."""
 
     session_id: Id
 
 
-class ShutdownReady(Message, tag="shutdown.ready", frozen=True):
+class ShutdownReady(Message, tag="shutdown.ready"):
     """Clean-up after `shutdown.pending` is done; the connection stays."""
 
     session_id: Id
 
 
-class Goodbye(Message, tag="goodbye", frozen=True):
+class Goodbye(Message, tag="goodbye"):
     """The provider leaves."""
 
     reason: Text | None = None
@@ -219,26 +220,26 @@ class Goodbye(Message, tag="goodbye", frozen=True):
 # Gateway → provider
 
 
-class AuthPairing(Message, tag="auth.pairing", frozen=True):
+class AuthPairing(Message, tag="auth.pairing"):
     """The pairing request was taken; the code travels through the person."""
 
     prompt: str
 
 
-class Sessions(Message, tag="sessions", frozen=True):
+class Sessions(Message, tag="sessions"):
     """The sessions that the client may bind. `token` only after a pairing."""
 
     active: list[ActiveSession]
     token: str | None = None
 
 
-class SessionsUpdated(Message, tag="sessions.updated", frozen=True):
+class SessionsUpdated(Message, tag="sessions.updated"):
     """The list of sessions changed."""
 
     active: list[ActiveSession]
 
 
-class HelloAck(Message, tag="hello.ack", frozen=True):
+class HelloAck(Message, tag="hello.ack"):
     """The provider is bound. `warnings` are texts: what it asked for and does not get."""
 
     protocol_version: int
@@ -249,7 +250,7 @@ class HelloAck(Message, tag="hello.ack", frozen=True):
     warnings: list[str] | None = None
 
 
-class Ack(Message, tag="ack", frozen=True):
+class Ack(Message, tag="ack"):
     """An update with a `requestId` is in force. `warnings` are as in `hello.ack`."""
 
     request_id: str
@@ -258,7 +259,7 @@ class Ack(Message, tag="ack", frozen=True):
     warnings: list[str] | None = None
 
 
-class ToolCall(Message, tag="tool.call", frozen=True):
+class ToolCall(Message, tag="tool.call"):
     """Run a tool; answer with exactly one `tool.result`."""
 
     id: str
@@ -268,7 +269,7 @@ class ToolCall(Message, tag="tool.call", frozen=True):
     traceparent: str | None = None
 
 
-class ToolCancel(Message, tag="tool.cancel", frozen=True):
+class ToolCancel(Message, tag="tool.cancel"):
     """Stop a call; answer `tool.result` with `CANCELLED`."""
 
     id: str
@@ -276,7 +277,7 @@ class ToolCancel(Message, tag="tool.cancel", frozen=True):
     reason: str
 
 
-class GateCheck(Message, tag="gate.check", frozen=True):
+class GateCheck(Message, tag="gate.check"):
     """May this call go ahead? Silence for 5 s denies it."""
 
     gate_id: str
@@ -286,7 +287,7 @@ class GateCheck(Message, tag="gate.check", frozen=True):
     args: Raw
 
 
-class TransformRequest(Message, tag="transform.request", frozen=True):
+class TransformRequest(Message, tag="transform.request"):
     """Rewrite a section; after 2 s it stays as it is."""
 
     call_id: str
@@ -304,14 +305,14 @@ class HistoryLine(Struct, omit_defaults=True, frozen=True):
     metadata: OptionalRaw = None
 
 
-class StreamHistory(Message, tag="stream.history", frozen=True):
+class StreamHistory(Message, tag="stream.history"):
     """The answer to `stream.query`: lines by `stream@provider`, newest first."""
 
     query_id: str
     streams: dict[str, list[HistoryLine]]
 
 
-class SessionLifecycle(Message, tag="session.lifecycle", frozen=True):
+class SessionLifecycle(Message, tag="session.lifecycle"):
     """The session's state; `deadline` is milliseconds, with `shutdown.pending` only."""
 
     session_id: str

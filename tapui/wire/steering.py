@@ -9,11 +9,11 @@ goes the same way back.
 
 from typing import Annotated, Literal
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, field
 
 from tapui.wire import limits
 from tapui.wire.bounds import Id, Path, Text
-from tapui.wire.message import Message, Mode
+from tapui.wire.message import Message, Mode, WireStruct
 from tapui.wire.subjects import Cut, RuleEffect
 
 Ability = Literal["tell", "now", "stop", "compact", "model", "effort", "label", "close"]
@@ -34,7 +34,7 @@ Heads = Annotated[
 ]
 
 
-class Order(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Order(WireStruct):
     """Something that the person wants of a session, and what became of it.
 
     `by` is the tower that gave it. `text` is the text that is told, or the model, effort or label.
@@ -57,7 +57,7 @@ class Order(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class ModelChoice(Struct, rename="camel", omit_defaults=True, frozen=True):
+class ModelChoice(WireStruct):
     """A model that a session can be switched to, and the reasoning efforts that it knows."""
 
     id: Id
@@ -68,7 +68,7 @@ class ModelChoice(Struct, rename="camel", omit_defaults=True, frozen=True):
 # Tower → gateway → host
 
 
-class SessionTell(Message, tag="session.tell", frozen=True):
+class SessionTell(Message, tag="session.tell"):
     """Deliver a text to the session, as it is: it is never a command. `sender` (`from` on the
     wire) is the gateway's to say."""
 
@@ -79,21 +79,21 @@ class SessionTell(Message, tag="session.tell", frozen=True):
     sender: Id | None = field(default=None, name="from")
 
 
-class SessionStop(Message, tag="session.stop", frozen=True):
+class SessionStop(Message, tag="session.stop"):
     """Stop the session's turn; it is done when the session rests."""
 
     id: Id
     session_id: Id
 
 
-class SessionCompact(Message, tag="session.compact", frozen=True):
+class SessionCompact(Message, tag="session.compact"):
     """Make the session's context smaller."""
 
     id: Id
     session_id: Id
 
 
-class SessionSet(Message, tag="session.set", frozen=True):
+class SessionSet(Message, tag="session.set"):
     """Set the session's model, reasoning effort or label."""
 
     id: Id
@@ -102,14 +102,14 @@ class SessionSet(Message, tag="session.set", frozen=True):
     value: Annotated[str, Meta(max_length=limits.MAX_ID)]
 
 
-class SessionEnd(Message, tag="session.end", frozen=True):
+class SessionEnd(Message, tag="session.end"):
     """End a session that its host has started; what it has is stored and can be gone on with."""
 
     id: Id
     session_id: Id
 
 
-class ModelsRead(Message, tag="models.read", frozen=True):
+class ModelsRead(Message, tag="models.read"):
     """Ask which models the session can be switched to."""
 
     id: Id
@@ -119,7 +119,7 @@ class ModelsRead(Message, tag="models.read", frozen=True):
 # Host → gateway (→ tower)
 
 
-class OrderResult(Message, tag="order.result", frozen=True):
+class OrderResult(Message, tag="order.result"):
     """What became of an order until now."""
 
     id: Id
@@ -129,7 +129,7 @@ class OrderResult(Message, tag="order.result", frozen=True):
     dropped: Heads | None = None
 
 
-class ModelsList(Message, tag="models.list", frozen=True):
+class ModelsList(Message, tag="models.list"):
     """The answer to `models.read`; with an `error` where the host cannot say."""
 
     id: Id
@@ -140,7 +140,7 @@ class ModelsList(Message, tag="models.list", frozen=True):
 # Gateway → tower
 
 
-class SessionOrdered(Message, tag="session.ordered", frozen=True):
+class SessionOrdered(Message, tag="session.ordered"):
     """The answer to an order: the id by which events tell what becomes of it."""
 
     id: str
@@ -154,7 +154,7 @@ StartedName = Annotated[str, Meta(max_length=limits.MAX_STARTED_NAME)]
 Pattern = Annotated[str, Meta(max_length=limits.MAX_MESSAGE_BYTES)]
 
 
-class GivenRule(Struct, rename="camel", omit_defaults=True, frozen=True):
+class GivenRule(WireStruct):
     """A rule for one session. `place` is `file:line`; `targets` are a path's pattern made absolute,
     as it is written and without links; `folder` is a real path."""
 
@@ -168,7 +168,7 @@ class GivenRule(Struct, rename="camel", omit_defaults=True, frozen=True):
     targets: Annotated[list[Path], Meta(max_length=2)] | None = None
 
 
-class SessionStart(Message, tag="session.start", frozen=True):
+class SessionStart(Message, tag="session.start"):
     """Start a session in a folder, or go on with a stored one (`resume`).
 
     `trust_folder`: the person trusts the folder for this session. `unattended`: nobody is asked in
@@ -190,7 +190,7 @@ class SessionStart(Message, tag="session.start", frozen=True):
     sender: Id | None = field(default=None, name="from")
 
 
-class SessionStarted(Message, tag="session.started", frozen=True):
+class SessionStarted(Message, tag="session.started"):
     """The answer to `session.start`: the session that is open, or why there is none."""
 
     id: Id
@@ -199,5 +199,5 @@ class SessionStarted(Message, tag="session.started", frozen=True):
     error: Text | None = None
 
 
-class HostWanted(Message, tag="host.wanted", frozen=True):
+class HostWanted(Message, tag="host.wanted"):
     """Sessions are to be started, and no host that does so is there: start one."""

@@ -5,8 +5,6 @@ Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
 
 from typing import Literal
 
-from msgspec import Struct
-
 from tapui.wire.bounds import Id, Path
 from tapui.wire.message import (
     FileResult,
@@ -16,6 +14,7 @@ from tapui.wire.message import (
     Number,
     OptionalRaw,
     Trust,
+    WireStruct,
 )
 from tapui.wire.turns import FileChange
 
@@ -56,7 +55,7 @@ RuleSource = Literal["managed", "person", "folder", "session"]
 was allowed until the session ends."""
 
 
-class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Cut(WireStruct):
     """What is kept of JSON too large to keep: its first characters, size in bytes, sha256."""
 
     head: str
@@ -64,7 +63,7 @@ class Cut(Struct, rename="camel", omit_defaults=True, frozen=True):
     sha256: str
 
 
-class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
+class ContextUse(WireStruct):
     """How full a session's context window is, in tokens. At `compacts_at` it is made smaller."""
 
     tokens: int
@@ -72,7 +71,7 @@ class ContextUse(Struct, rename="camel", omit_defaults=True, frozen=True):
     compacts_at: int | None = None
 
 
-class Alarm(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Alarm(WireStruct):
     """Something that the person should look at. `since` is when it began.
 
     `waiting`: the approval waits for long. `quiet`: nothing happens in the session's turn.
@@ -89,14 +88,14 @@ class Alarm(Struct, rename="camel", omit_defaults=True, frozen=True):
     times: int = 0
 
 
-class Budget(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Budget(WireStruct):
     """What a session may use until the person is asked; None: as much as it wants of that."""
 
     tokens: int | None = None
     requests: float | None = None
 
 
-class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Subagent(WireStruct):
     """A subagent of a session. `id` is its child session's, `tool_call_id` the call's behind it."""
 
     id: str
@@ -111,7 +110,7 @@ class Subagent(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Why it failed."""
 
 
-class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Session(WireStruct):
     """A session. `host` is the host's name, `providers` the ids of the providers bound to it."""
 
     id: str
@@ -152,7 +151,7 @@ class Session(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class Unattached(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Unattached(WireStruct):
     """A session that a host sees but cannot reach; `hint` is the command that changes this."""
 
     id: Id
@@ -162,7 +161,7 @@ class Unattached(Struct, rename="camel", omit_defaults=True, frozen=True):
     host: Id | None = None
 
 
-class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Provider(WireStruct):
     """A provider. `session_id` is `"all"` for one in every session; `tools` are names."""
 
     id: str
@@ -197,7 +196,7 @@ class Provider(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class AppliedRule(Struct, rename="camel", omit_defaults=True, frozen=True):
+class AppliedRule(WireStruct):
     """A rule that decided, or asks. `place` is `file:line`, empty for one of the session."""
 
     effect: RuleEffect
@@ -207,7 +206,7 @@ class AppliedRule(Struct, rename="camel", omit_defaults=True, frozen=True):
     place: str = ""
 
 
-class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Gate(WireStruct):
     """A call that providers decide on, or did. `providers` are those that are asked."""
 
     id: str
@@ -226,7 +225,7 @@ class Gate(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Call(WireStruct):
     """A tool call. `provider` is the provider's name, or the host's for a session's own tools.
 
     `args` and `data` are kept whole while they are small, else as `args_cut` and `data_cut`.
@@ -270,7 +269,7 @@ class Call(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class Span(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True, gc=False):
+class Span(WireStruct, kw_only=True, gc=False):
     """A part of a trace that has ended. Ids are W3C's; `parent_id` may be another program's span.
 
     `turn`: a turn of the agent; `gate`: providers were asked about a call; `queue`: a call waited
@@ -306,7 +305,7 @@ class Span(Struct, rename="camel", omit_defaults=True, frozen=True, kw_only=True
     injected: int | None = None
 
 
-class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Stream(WireStruct):
     """A stream: `name` is `stream@provider`, `count` all lines ever posted, `last` the newest."""
 
     name: str
@@ -316,7 +315,7 @@ class Stream(Struct, rename="camel", omit_defaults=True, frozen=True):
     last: Line | None = None
 
 
-class RequestPart(Struct, rename="camel", omit_defaults=True, frozen=True):
+class RequestPart(WireStruct):
     """A part of what is asked, and the rule that fits it; `why` says why none may allow it."""
 
     text: str
@@ -324,7 +323,7 @@ class RequestPart(Struct, rename="camel", omit_defaults=True, frozen=True):
     why: str = ""
 
 
-class Judged(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Judged(WireStruct):
     """What rules say of a request. `why` keeps them from allowing it; `unkeepable` says why not
     even exactly this can be allowed until the session ends."""
 
@@ -333,7 +332,7 @@ class Judged(Struct, rename="camel", omit_defaults=True, frozen=True):
     unkeepable: str = ""
 
 
-class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Approval(WireStruct):
     """Something that waits for the person, and how it was settled."""
 
     id: str
@@ -358,14 +357,14 @@ class Approval(Struct, rename="camel", omit_defaults=True, frozen=True):
     """Fields that were too large to record, by name (see `projection.cuts`)."""
 
 
-class Program(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Program(WireStruct):
     """A process by its id and the name of its program."""
 
     pid: int
     name: str
 
 
-class Asker(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Asker(WireStruct):
     """The process at the other end of a connection, its ancestors (parent first), its terminal."""
 
     pid: int

@@ -33,6 +33,7 @@ from tapui.wire.message import (
     ToolInvoke,
     ToolOutcome,
     ToolProgress,
+    WireStruct,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
 from tapui.wire.steering import (
@@ -54,7 +55,7 @@ from tapui.wire.turns import SessionTurns, Turn
 # Tower → gateway
 
 
-class TowerHello(Message, tag="tower.hello", frozen=True):
+class TowerHello(Message, tag="tower.hello"):
     """Opens the conversation; the answer is a snapshot, then every event in order.
 
     `role` is `"client"` for a command that comes and goes and is not counted as a tower.
@@ -65,14 +66,14 @@ class TowerHello(Message, tag="tower.hello", frozen=True):
     role: Literal["tower", "client"] | None = None
 
 
-class ApprovalReveal(Message, tag="approval.reveal", frozen=True):
+class ApprovalReveal(Message, tag="approval.reveal"):
     """Open a pairing: from now on its code exists, good for `sessions`."""
 
     approval_id: Id
     sessions: Ids | None = None
 
 
-class ApprovalDecide(Message, tag="approval.decide", frozen=True):
+class ApprovalDecide(Message, tag="approval.decide"):
     """Approve or deny."""
 
     approval_id: Id
@@ -83,40 +84,40 @@ class ApprovalDecide(Message, tag="approval.decide", frozen=True):
     """Whether exactly this is allowed until the session ends (a permission that is approved)."""
 
 
-class CallCancel(Message, tag="call.cancel", frozen=True):
+class CallCancel(Message, tag="call.cancel"):
     """Cancel a call, by the call's id."""
 
     id: Id
 
 
-class ProviderDisconnect(Message, tag="provider.disconnect", frozen=True):
+class ProviderDisconnect(Message, tag="provider.disconnect"):
     """Close a provider's connection."""
 
     provider_id: Id
 
 
-class ProviderMove(Message, tag="provider.move", frozen=True):
+class ProviderMove(Message, tag="provider.move"):
     """Bind a provider to another session."""
 
     provider_id: Id
     session_id: Id
 
 
-class InjectsResume(Message, tag="injects.resume", frozen=True):
+class InjectsResume(Message, tag="injects.resume"):
     """Release the loop brake of a provider, or of the emitter whose id it is."""
 
     provider_id: Id
     session_id: Id
 
 
-class SessionMode(Message, tag="session.mode", frozen=True):
+class SessionMode(Message, tag="session.mode"):
     """Set a session's mode."""
 
     session_id: Id
     mode: Mode
 
 
-class SessionBudget(Message, tag="session.budget", frozen=True):
+class SessionBudget(Message, tag="session.budget"):
     """Set what a session may use until the person is asked; what is absent is without bounds."""
 
     session_id: Id
@@ -124,7 +125,7 @@ class SessionBudget(Message, tag="session.budget", frozen=True):
     requests: Number | None = None
 
 
-class StreamRead(Message, tag="stream.read", frozen=True):
+class StreamRead(Message, tag="stream.read"):
     """Read lines of a stream: the `last` ones, those before sequence number `before`, or the first
     ones after number `after`.
 
@@ -141,7 +142,7 @@ class StreamRead(Message, tag="stream.read", frozen=True):
     at: Id | None = None
 
 
-class TurnsRead(Message, tag="turns.read", frozen=True):
+class TurnsRead(Message, tag="turns.read"):
     """Read turns of a session whole: the `last` ones, or those before turn number `before`."""
 
     id: Id
@@ -150,14 +151,14 @@ class TurnsRead(Message, tag="turns.read", frozen=True):
     last: int = 1
 
 
-class ToolsRead(Message, tag="tools.read", frozen=True):
+class ToolsRead(Message, tag="tools.read"):
     """Read the tools that a session has now, with their schemas."""
 
     id: Id
     session_id: Id
 
 
-class DetailRead(Message, tag="detail.read", frozen=True):
+class DetailRead(Message, tag="detail.read"):
     """Read all of a call, an approval, a provider or an emitter of which a snapshot has only heads.
 
     `session_id` is a call's: with it also one is found that the state keeps no longer, in the
@@ -171,7 +172,7 @@ class DetailRead(Message, tag="detail.read", frozen=True):
     session_id: Id | None = None
 
 
-class InspectStart(Message, tag="inspect.start", frozen=True):
+class InspectStart(Message, tag="inspect.start"):
     """Watch the conversation of a provider, or of the host of a session.
 
     The answer is an `inspect.lines` without lines.
@@ -183,19 +184,19 @@ class InspectStart(Message, tag="inspect.start", frozen=True):
     session_id: Id | None = None
 
 
-class InspectRead(Message, tag="inspect.read", frozen=True):
+class InspectRead(Message, tag="inspect.read"):
     """Ask for the messages since the last `inspect.lines`, as soon as there are any."""
 
     id: Id
 
 
-class InspectStop(Message, tag="inspect.stop", frozen=True):
+class InspectStop(Message, tag="inspect.stop"):
     """End an inspection."""
 
     id: Id
 
 
-class CommandWaits(Message, tag="command.waits", frozen=True):
+class CommandWaits(Message, tag="command.waits"):
     """What was sent waits until the person allows its sender, in the tower.
 
     `reply_to` is the type of the message, `approval_id` what the person is asked.
@@ -206,14 +207,14 @@ class CommandWaits(Message, tag="command.waits", frozen=True):
     text: str
 
 
-class TokenMint(Message, tag="token.mint", frozen=True):
+class TokenMint(Message, tag="token.mint"):
     """Make a provider token that is good for one session (`tapui token --session ID`)."""
 
     id: Id
     session_id: Id
 
 
-class GatewayStop(Message, tag="gateway.stop", frozen=True):
+class GatewayStop(Message, tag="gateway.stop"):
     """End the gateway (`tapui stop`)."""
 
 
@@ -259,7 +260,7 @@ class PlacesTaken(Struct, rename="camel", frozen=True):
     refused: int
 
 
-class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
+class TowerSnapshot(Message, tag="tower.snapshot"):
     """The state after event `seq`. `towers` counts the towers that watch, this one too; `is_first`
     when it has watched longest: that one alone calls the person."""
 
@@ -271,7 +272,7 @@ class TowerSnapshot(Message, tag="tower.snapshot", frozen=True):
     places: PlacesTaken | None = None
 
 
-class TowerEvent(Message, tag="tower.event", frozen=True):
+class TowerEvent(Message, tag="tower.event"):
     """One event, as its record has it."""
 
     seq: int
@@ -279,14 +280,14 @@ class TowerEvent(Message, tag="tower.event", frozen=True):
     event: Raw
 
 
-class TowersChanged(Message, tag="towers.changed", frozen=True):
+class TowersChanged(Message, tag="towers.changed"):
     """How many towers watch, and whether this one has watched longest."""
 
     towers: int
     is_first: bool = False
 
 
-class RevealedCode(Message, tag="approval.revealed", frozen=True):
+class RevealedCode(Message, tag="approval.revealed"):
     """The pairing's code, for the person to read; only the tower that opened it is told."""
 
     approval_id: str
@@ -294,28 +295,28 @@ class RevealedCode(Message, tag="approval.revealed", frozen=True):
     expires_at: str
 
 
-class StreamLines(Message, tag="stream.lines", frozen=True):
+class StreamLines(Message, tag="stream.lines"):
     """The answer to `stream.read`, oldest first."""
 
     id: str
     lines: list[Line]
 
 
-class TurnsList(Message, tag="turns", frozen=True):
+class TurnsList(Message, tag="turns"):
     """The answer to `turns.read`, oldest first."""
 
     id: str
     turns: list[Turn]
 
 
-class ToolsList(Message, tag="tools.list", frozen=True):
+class ToolsList(Message, tag="tools.list"):
     """The answer to `tools.read`, in order of registration."""
 
     id: str
     tools: list[OfferedTool]
 
 
-class Detail(Message, tag="detail", frozen=True):
+class Detail(Message, tag="detail"):
     """The answer to `detail.read`: the one that was asked for, as whole as memory and records
     have it."""
 
@@ -326,7 +327,7 @@ class Detail(Message, tag="detail", frozen=True):
     emitter: Emitter | None = None
 
 
-class Inspected(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Inspected(WireStruct):
     """A message of an inspected connection. `way` is as the gateway sees it; `size` is in bytes.
 
     `text` is its JSON, or what came instead, without secrets; `is_cut`: its beginning. `kind` is
@@ -341,7 +342,7 @@ class Inspected(Struct, rename="camel", omit_defaults=True, frozen=True):
     is_cut: bool = False
 
 
-class InspectLines(Message, tag="inspect.lines", frozen=True):
+class InspectLines(Message, tag="inspect.lines"):
     """Messages of an inspected connection, oldest first; `dropped` older ones did not wait.
 
     Never recorded. The next come when the tower has asked for them (`inspect.read`).
@@ -352,26 +353,26 @@ class InspectLines(Message, tag="inspect.lines", frozen=True):
     dropped: int = 0
 
 
-class InspectEnded(Message, tag="inspect.ended", frozen=True):
+class InspectEnded(Message, tag="inspect.ended"):
     """The inspected connection is gone."""
 
     id: str
 
 
-class TokenMinted(Message, tag="token.minted", frozen=True):
+class TokenMinted(Message, tag="token.minted"):
     """The token; it dies with its session."""
 
     id: str
     token: str
 
 
-class GatewayStopping(Message, tag="gateway.stopping", frozen=True):
+class GatewayStopping(Message, tag="gateway.stopping"):
     """The gateway is ending; `deadline` is milliseconds."""
 
     deadline: int
 
 
-class Notice(Message, tag="tower.notice", frozen=True):
+class Notice(Message, tag="tower.notice"):
     """Something the person should know (the disk is full, say); not part of the state."""
 
     message: str

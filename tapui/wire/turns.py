@@ -6,9 +6,8 @@ microseconds; durations are milliseconds. Text is kept as heads (`limits.MAX_SUM
 
 from typing import Literal
 
-from msgspec import Struct
-
 from tapui.wire.bounds import Path
+from tapui.wire.message import WireStruct
 
 SourceKind = Literal["person", "provider", "autopilot", "agent", "schedule", "unknown"]
 StepKind = Literal[
@@ -18,14 +17,14 @@ StepState = Literal["running", "waiting", "done", "failed", "denied", "cancelled
 TurnState = Literal["running", "waiting", "done", "failed", "stopped", "unknown"]
 
 
-class TurnSource(Struct, rename="camel", omit_defaults=True, frozen=True):
+class TurnSource(WireStruct):
     """Who asked. `name` is the provider's (`ci-watch`), or what the host says of an agent."""
 
     kind: SourceKind
     name: str = ""
 
 
-class FileChange(Struct, rename="camel", omit_defaults=True, frozen=True):
+class FileChange(WireStruct):
     """A file that was changed, with its lines; None where they were not told.
 
     `is_probable`: a command seems to have changed it; nobody said so.
@@ -37,7 +36,7 @@ class FileChange(Struct, rename="camel", omit_defaults=True, frozen=True):
     is_probable: bool = False
 
 
-class Usage(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Usage(WireStruct):
     """What models used: tokens in and out, and of those from a cache and into it.
 
     `cost`, premium `requests` and `credits` are as the host tells them; None: it does not.
@@ -54,14 +53,14 @@ class Usage(Struct, rename="camel", omit_defaults=True, frozen=True):
     """How many answers of models this was."""
 
 
-class ModelUsage(Struct, rename="camel", omit_defaults=True, frozen=True):
+class ModelUsage(WireStruct):
     """What one model used. Without a name: several models together, or one that was not named."""
 
     model: str
     usage: Usage
 
 
-class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Step(WireStruct):
     """One thing that happened in a turn.
 
     `failed`: the tool failed, or its shell exited non-zero (1 of `grep`, `diff`, `test` and the
@@ -103,7 +102,7 @@ class Step(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A subagent's own, the newest `limits.SUBAGENT_STEPS`."""
 
 
-class MoreFiles(Struct, rename="camel", omit_defaults=True, frozen=True):
+class MoreFiles(WireStruct):
     """Files that a turn changed before those that it lists, and their lines. One of them that is
     changed again is listed, and stays counted here."""
 
@@ -112,7 +111,7 @@ class MoreFiles(Struct, rename="camel", omit_defaults=True, frozen=True):
     removed: int = 0
 
 
-class TurnHead(Struct, rename="camel", omit_defaults=True, frozen=True):
+class TurnHead(WireStruct):
     """A turn without its steps. `usage` and `files` are those of its subagents, too."""
 
     number: int
@@ -137,7 +136,7 @@ class TurnHead(Struct, rename="camel", omit_defaults=True, frozen=True):
     """It happened before this run of the gateway, and was read back."""
 
 
-class Turn(Struct, rename="camel", omit_defaults=True, frozen=True):
+class Turn(WireStruct):
     """A turn with its steps, oldest first. `dropped` are the steps that are not listed."""
 
     head: TurnHead
@@ -145,7 +144,7 @@ class Turn(Struct, rename="camel", omit_defaults=True, frozen=True):
     dropped: int = 0
 
 
-class SessionTurns(Struct, rename="camel", omit_defaults=True, frozen=True):
+class SessionTurns(WireStruct):
     """A session's turns in a snapshot: the newest whole, of the others the heads, oldest first."""
 
     session_id: str
