@@ -12,7 +12,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from tapui.core.context import Mint
 from tapui.core.conversations.legal import LEGAL
-from tapui.core.conversations.release import release
 from tapui.core.deadlines import Due
 from tapui.core.effects import ConnectionId, Effect
 from tapui.core.handlers import due_handlers, handlers
@@ -35,7 +34,7 @@ from tapui.wire.codec import (
     read,
     reader,
 )
-from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import Entry
 
 P = ParamSpec("P")
@@ -201,7 +200,7 @@ class Gateway:
                 head, kind = self._read(connection, data)
                 message = decode(data, head, kind)
             except WireError as error:
-                self.parts.garbled.refuse(connection, error, data)
+                self.parts.bad_frames.refuse(connection, error, data)
                 self._finish()
                 return
         try:
@@ -232,14 +231,14 @@ class Gateway:
         """A message over `MAX_RESULT_BYTES` arrived; `start` is its beginning."""
         connection = self._connections.by_number.get(connection_id)
         if connection is not None:
-            self.parts.garbled.refuse(connection, _oversized(start), start)
+            self.parts.bad_frames.refuse(connection, _oversized(start), start)
 
     def received_binary(self, connection_id: ConnectionId) -> None:
         """A binary message arrived: it is not JSON text."""
         connection = self._connections.by_number.get(connection_id)
         if connection is not None:
             error = WireError(ErrorCode.INVALID_JSON, "a binary frame; messages are JSON text")
-            self.parts.garbled.refuse(connection, error, b"")
+            self.parts.bad_frames.refuse(connection, error, b"")
 
     def given(self, connection_id: ConnectionId, message: m.Message, now: float) -> None:
         """An end in this process sent a message."""
@@ -325,9 +324,35 @@ class Gateway:
                 self._gone(self._connections.closing.pop(), "closed")
 
     def _gone(self, connection: Connection, reason: str) -> None:
+        """Cancel what a connection asked for, and end what it was; `reason` is a provider's."""
         if self._connections.by_number.pop(connection.id, None) is None:
             return
-        release(self.parts, connection, reason)
+        parts = self.parts
+        former, connection.standing = connection.standing, Standing.CLOSED
+        parts.inspecting.gone(connection)
+        self._deadlines.cancel(connection.deadline)
+        for call in list(connection.invokes.values()):
+            parts.calls.cancel(
+                call, CallError.CANCELLED, "the caller is gone", "the caller is gone"
+            )
+        for inquiry in list(connection.inquiries.values()):
+            parts.gates.drop(inquiry, "who asked is gone")
+        parts.prompts.drop(connection)
+        provider, connection.provider = connection.provider, None
+        if provider is not None and provider.id in parts.providers.connected:
+            parts.binding.disconnected(provider, provider.view.reason or reason)
+        if former is Standing.AWAIT_PAIRING:
+            parts.pairings.gone(connection)
+        elif former is Standing.HOST:
+            parts.host.gone(connection)
+        elif former is Standing.TOOL_HOST:
+            parts.tool_hosts.gone(connection)
+        elif former is Standing.TOWER:
+            parts.tower.gone(connection)
+            parts.guard.gone(connection)
+        for waiting in list(parts.approvals.waiting.values()):
+            if waiting.asker is connection:
+                parts.approvals.withdraw(waiting, reason="who asked is gone")
 
 
 def _oversized(start: bytes) -> WireError:

@@ -16,8 +16,7 @@ from tapui.core.calls.native import NativeCalls
 from tapui.core.context import CoreContext, Mint
 from tapui.core.conversations.builtin import BuiltinConversation
 from tapui.core.conversations.caller import CallerConversation
-from tapui.core.conversations.connections import Connections
-from tapui.core.conversations.garbled import Garbled
+from tapui.core.conversations.connections import BadFrames, Connections
 from tapui.core.conversations.hello import Admission, Hellos
 from tapui.core.conversations.host import HostConversation, SessionEvents
 from tapui.core.conversations.provider import ProviderConversation
@@ -231,7 +230,9 @@ class Parts:
         self.admission = Admission(
             context, sessions=sessions, trustees=trustees, pairings=pairings, places=places
         )
-        self.garbled = Garbled(connections=connections, calls=calls, gates=gates, prompts=prompts)
+        self.bad_frames = BadFrames(
+            connections=connections, calls=calls, gates=gates, prompts=prompts
+        )
         self.hellos = Hellos(
             context,
             connections=connections,

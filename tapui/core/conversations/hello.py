@@ -86,7 +86,7 @@ class Admission:
 
 
 @dataclass(slots=True, frozen=True)
-class Wishes:
+class HelloRequest:
     """What a hello wants: its own fields and, where they are absent, what `before` had.
 
     `before` is what its reconnect token restores, or None.
@@ -100,7 +100,9 @@ class Wishes:
     before: DepartedProvider | None
 
     @classmethod
-    def of(cls, message: Hello, declared: HookSet, before: DepartedProvider | None) -> "Wishes":
+    def of(
+        cls, message: Hello, declared: HookSet, before: DepartedProvider | None
+    ) -> "HelloRequest":
         """Return what a hello wants; `declared` are its hooks, compiled."""
         if before is None:
             subscribed = frozenset(message.subscribe or ())
@@ -168,15 +170,15 @@ class Allowed:
         return self.own.widened(None) if self.is_all else self.own
 
 
-def check_capabilities(grant: Grant, message: Hello, wishes: Wishes) -> None:
+def check_capabilities(grant: Grant, message: Hello, request: HelloRequest) -> None:
     """Check what is wanted, restored or not, against the token that is shown now."""
     check_transforms((message.hooks or Hooks()).transforms or {})
-    for wanted in wishes.all_hooks():
+    for wanted in request.all_hooks():
         require_rules(grant, wanted.rules)
         require_transforms(grant, wanted.transforms)
         if wanted.context or wanted.startup:
             require(grant, Capability.CONTEXT)
-    if any(not name.startswith("tool.") for name in wishes.subscribed):
+    if any(not name.startswith("tool.") for name in request.subscribed):
         require(grant, Capability.ALL_EVENTS)
 
 
@@ -257,8 +259,8 @@ class Hellos:
         allowed = Allowed.of(connection, message.name, before)
         grant = allowed.grant
         wanted = self._wanted(message, before, grant)
-        wishes = Wishes.of(message, declared, before)
-        check_capabilities(grant, message, wishes)
+        request = HelloRequest.of(message, declared, before)
+        check_capabilities(grant, message, request)
         if wanted == ALL and not (grant.trust == "internal" or allowed.is_all):
             self._ask_for_all(connection, message.name)
             raise WireError(
@@ -268,18 +270,18 @@ class Hellos:
         self._check_identity(connection, message, former, sessions)
         if connection.provider is not None:
             self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
-        self._check_conflicts(connection, message, former, sessions, wishes)
+        self._check_conflicts(connection, message, former, sessions, request)
         connection.grant = allowed.own
         if allowed.is_all:
             connection.may_bind_all = message.name
         provider = self._take_identity(connection, message, former)
         provider.is_everywhere = wanted == ALL
         provider.had_no_choice = not any(one.is_main for one in self._sessions.open.values())
-        provider.offered = wishes.offered
-        provider.declared = wishes.declared
-        provider.limit = wishes.limit
-        provider.subscribed = wishes.subscribed
-        provider.former_ids = wishes.former_ids if message.session is None else []
+        provider.offered = request.offered
+        provider.declared = request.declared
+        provider.limit = request.limit
+        provider.subscribed = request.subscribed
+        provider.former_ids = request.former_ids if message.session is None else []
         kept = None if before is None else before.view.metadata
         provider.view = replace(
             provider.view, metadata=kept if metadata is None else compact(metadata)
@@ -294,7 +296,7 @@ class Hellos:
             self._out.effects.append(NoteAgent(name, connection=connection.id))
         for session in sessions:
             self._membership.join(
-                provider, session, wishes.tools_in(session.id), wishes.hooks_in(session.id)
+                provider, session, request.tools_in(session.id), request.hooks_in(session.id)
             )
         self._binding.bound(provider)
         self._acknowledge(provider, wanted, sessions)
@@ -394,13 +396,13 @@ class Hellos:
         message: Hello,
         former: ConnectedProvider | DepartedProvider | None,
         sessions: list[OpenSession],
-        wishes: Wishes,
+        request: HelloRequest,
     ) -> None:
         own = former if isinstance(former, ConnectedProvider) else connection.provider
         claimant = Claimant(message.name, message.instance, own)
         for session in sessions:
-            check_conflicts(session, claimant, wishes.tools_in(session.id))
-        check_twice(wishes.offered)
+            check_conflicts(session, claimant, request.tools_in(session.id))
+        check_twice(request.offered)
 
     def _take_identity(
         self,
