@@ -166,7 +166,8 @@ class Tickets:
 class CoreContext:
     """The time of the input, what the turn brings forth, time-outs, ids, and the shell's answers.
 
-    A part takes from it what it uses.
+    A part takes from it what it uses. Parts with many collaborators are dataclasses, without
+    `repr`: each holds others, and a log that prints one would print them all.
     """
 
     __slots__ = ("clock", "deadlines", "mint", "out", "tickets")

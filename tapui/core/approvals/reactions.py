@@ -1,5 +1,6 @@
 """What follows a decision, or an approval that expired, for each kind of approval."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
@@ -19,34 +20,25 @@ from tapui.wire.host import ApprovalAnswer
 from tapui.wire.message import Error
 
 
+@dataclass(eq=False, repr=False)
 class Reactions:
     """Carries decisions out, once they are recorded."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        announcements: Announcements,
-        approvals: Approvals,
-        modes: Modes,
-        pairings: Pairings,
-        policies: Policies,
-        spending: Spending,
-        start_requests: StartRequests,
-        part_questions: PartQuestions,
-        guard: PersonGuard,
-    ) -> None:
-        self._out = context.out
-        self._announcements = announcements
-        self._approvals = approvals
-        self._modes = modes
-        self._pairings = pairings
-        self._policies = policies
-        self._spending = spending
-        self._start_requests = start_requests
-        self._part_questions = part_questions
-        self._guard = guard
-        approvals.on_decided = self.decided
+    context: CoreContext
+    _: KW_ONLY
+    announcements: Announcements
+    approvals: Approvals
+    modes: Modes
+    pairings: Pairings
+    policies: Policies
+    spending: Spending
+    start_requests: StartRequests
+    part_questions: PartQuestions
+    guard: PersonGuard
+
+    def __post_init__(self) -> None:
+        self._out = self.context.out
+        self.approvals.on_decided = self.decided
 
     def decided(self, decided: Decided) -> None:
         """A decision holds, or could not be recorded."""
@@ -58,33 +50,33 @@ class Reactions:
         kind, is_approved = waiting.view.kind, decided.verdict == "approve"
         if kind == "pairing":
             if decided.verdict == "reveal":
-                self._pairings.revealed(decided)
+                self.pairings.revealed(decided)
             else:
-                self._pairings.decided(decided)
+                self.pairings.decided(decided)
         elif kind == "mode":
             subject.by = decided.by
             if is_approved and subject.session.is_open:
                 waiting.asker.modes.pop(subject.request_id, None)
-                self._modes.order(subject)
+                self.modes.order(subject)
             else:
                 text = decided.reason or f"denied by {decided.by}"
-                self._modes.refuse(subject, waiting.asker, decided.by, text)
+                self.modes.refuse(subject, waiting.asker, decided.by, text)
         elif kind == "bindAll":
             if is_approved and waiting.asker.is_open:
                 self._allow_all(waiting.asker, subject)
         elif isinstance(subject, AskedToStart):
-            self._start_requests.decided(decided)
+            self.start_requests.decided(decided)
         elif isinstance(subject, AskedByCommand):
-            self._guard.decided(decided)
+            self.guard.decided(decided)
         elif isinstance(subject, AskedByAgent):
             subject.decided(decided.by, None if is_approved else decided.reason or "")
         elif isinstance(subject, AskedByPart):
-            self._part_questions.decided(decided)
+            self.part_questions.decided(decided)
         elif isinstance(subject, HeldPrompts):
-            self._spending.decided(decided)
+            self.spending.decided(decided)
         else:
             if decided.is_kept and is_approved:
-                self._policies.keep(waiting)
+                self.policies.keep(waiting)
             self._answer_host(
                 waiting.asker, subject, decided.verdict, decided.answer, decided.reason
             )
@@ -93,26 +85,26 @@ class Reactions:
         """Let one connection bind to all sessions under a name; it is told which there are."""
         if connection.grant is not None:
             connection.may_bind_all = name
-            self._announcements.send_to(connection)
+            self.announcements.send_to(connection)
 
     def expired(self, waiting: WaitingApproval) -> None:
         """Nobody decided in time."""
-        self._approvals.expire(waiting)
+        self.approvals.expire(waiting)
         kind, subject = waiting.view.kind, waiting.subject
         if kind == "pairing":
-            self._pairings.expired(waiting.asker)
+            self.pairings.expired(waiting.asker)
         elif kind == "mode":
-            self._modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
+            self.modes.refuse(subject, waiting.asker, "nobody", "nobody decided in time")
         elif isinstance(subject, AskedToStart):
-            self._start_requests.expired(waiting)
+            self.start_requests.expired(waiting)
         elif isinstance(subject, AskedByCommand):
-            self._guard.expired(waiting)
+            self.guard.expired(waiting)
         elif isinstance(subject, AskedByAgent):
             subject.decided("nobody", "nobody decided in time")
         elif isinstance(subject, AskedByPart):
-            self._part_questions.expired(waiting)
+            self.part_questions.expired(waiting)
         elif isinstance(subject, HeldPrompts):
-            self._spending.expired(waiting)
+            self.spending.expired(waiting)
         elif kind != "bindAll":
             self._answer_host(waiting.asker, subject, "expired")
 

@@ -1,5 +1,6 @@
 """What the built-in tools may ask beyond a provider: streams, a session's state, its mode."""
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided
@@ -29,37 +30,28 @@ from tapui.wire.codec import optional_object
 from tapui.wire.message import BUILTIN_PROVIDER
 
 
+@dataclass(eq=False, repr=False)
 class BuiltinConversation:
     """Handlers of the built-in provider's own messages."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        streams: Streams,
-        pushes: Pushes,
-        approvals: Approvals,
-        calls: Calls,
-        emitters: Emitters,
-        emitter_folders: EmitterFolders,
-        mode_approval: float,
-    ) -> None:
-        self._out = context.out
-        self._connections = connections
-        self._sessions = sessions
-        self._streams = streams
-        self._pushes = pushes
-        self._approvals = approvals
-        self._calls = calls
-        self._emitters = emitters
-        self._emitter_folders = emitter_folders
-        self._mode_approval = mode_approval
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    streams: Streams
+    pushes: Pushes
+    approvals: Approvals
+    calls: Calls
+    emitters: Emitters
+    emitter_folders: EmitterFolders
+    mode_approval: float
+
+    def __post_init__(self) -> None:
+        self._out = self.context.out
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
         """Post to a stream of the built-in provider's."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         post = Post(
             stream=message.stream,
             level=message.level,
@@ -67,14 +59,14 @@ class BuiltinConversation:
             metadata=optional_object(message.metadata, "metadata"),
         )
         provider = connection.bound_provider
-        (line,) = self._pushes.push(provider, [session], post)
+        (line,) = self.pushes.push(provider, [session], post)
         name = full_name(message.stream, provider.name)
         self._out.send(connection.id, StreamPostDone(message.id, name, line.seq))
 
     def state_read(self, connection: Connection, message: StateRead) -> None:
         """Describe a session."""
-        session = self._sessions.required(message.session_id)
-        host = self._connections.by_number.get(session.host)
+        session = self.sessions.required(message.session_id)
+        host = self.connections.by_number.get(session.host)
         state: dict[str, Any] = {
             "sessionId": session.id,
             "label": session.view.label,
@@ -91,14 +83,14 @@ class BuiltinConversation:
             ],
             "emitters": [
                 {"name": one.name, "state": one.state, "stream": one.plan.stream}
-                for one in self._emitters.by_id.values()
+                for one in self.emitters.by_id.values()
                 if one.session is session
                 or (session in one.folder.sessions and not one.is_provider)
             ],
             "approvalsWaiting": len(
                 [
                     waiting
-                    for waiting in self._approvals.waiting.values()
+                    for waiting in self.approvals.waiting.values()
                     if waiting.view.session_id in (None, session.id)
                 ]
             ),
@@ -110,10 +102,10 @@ class BuiltinConversation:
             },
         }
         streams = [
-            self._summary(session, name, log) for name, log in self._streams.of(session.id).items()
+            self._summary(session, name, log) for name, log in self.streams.of(session.id).items()
         ]
-        for name, owner in self._emitter_folders.streams_of(session).items():
-            streams.append(self._summary(owner, name, self._streams.of(owner.id)[name]))
+        for name, owner in self.emitter_folders.streams_of(session).items():
+            streams.append(self._summary(owner, name, self.streams.of(owner.id)[name]))
         self._out.send(connection.id, StateAnswer(message.id, state, streams))
 
     def _summary(self, owner: OpenSession, name: str, log: StreamLog) -> StreamSummary:
@@ -121,7 +113,7 @@ class BuiltinConversation:
         last = log.lines[-1] if log.lines else None
         posting = [
             one
-            for one in self._emitters.by_id.values()
+            for one in self.emitters.by_id.values()
             if one.session is owner and full_name(one.plan.stream, BUILTIN_PROVIDER) == name
         ]
         if not posting:
@@ -138,34 +130,34 @@ class BuiltinConversation:
 
     def mode_request(self, connection: Connection, message: ModeRequest) -> None:
         """Ask the person to switch a session's mode."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         if session.view.mode == message.mode:
             self._out.send(connection.id, ModeAnswer(message.id, "unchanged"))
             return
         detail = {
             "from": session.view.mode,
             "to": message.mode,
-            "asker": self._calls.tower_of(message.id) or message.asker,
+            "asker": self.calls.tower_of(message.id) or message.asker,
             "reason": message.reason,
         }
         order = ModeOrder(session, message.mode, "", connection, message.id)
-        waiting = self._approvals.request(
+        waiting = self.approvals.request(
             "mode",
             connection,
             order,
             detail,
-            self._mode_approval,
+            self.mode_approval,
             session_id=session.id,
         )
         connection.modes[message.id] = waiting.view.id
         if session.view.unattended:
-            self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
+            self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def mode_request_cancel(self, connection: Connection, message: ModeRequestCancel) -> None:
         """The caller of the tool gave up."""
-        waiting = self._approvals.waiting.get(connection.modes.pop(message.id, ""))
+        waiting = self.approvals.waiting.get(connection.modes.pop(message.id, ""))
         if waiting is not None:
-            self._approvals.withdraw(waiting, reason="the caller gave up")
+            self.approvals.withdraw(waiting, reason="the caller gave up")
 
 
 def _described(provider: ConnectedProvider) -> dict[str, Any]:

@@ -4,6 +4,7 @@ The calls of children and the allowlists of agents: `tapui/wire/README.md`.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from math import isfinite
 
@@ -28,27 +29,21 @@ _SHELL = "bash"
 """The tool as which a command is judged that does not come from a session's shell."""
 
 
+@dataclass(eq=False, repr=False)
 class CallerConversation:
     """Handlers of what callers send. Each raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        sessions: OpenSessions,
-        providers: Providers,
-        calls: Calls,
-        gates: Gates,
-        spending: Spending,
-        policies: Policies,
-    ) -> None:
-        self._clock, self._out = context.clock, context.out
-        self._sessions = sessions
-        self._providers = providers
-        self._calls = calls
-        self._gates = gates
-        self._spending = spending
-        self._policies = policies
+    context: CoreContext
+    _: KW_ONLY
+    sessions: OpenSessions
+    providers: Providers
+    calls: Calls
+    gates: Gates
+    spending: Spending
+    policies: Policies
+
+    def __post_init__(self) -> None:
+        self._clock, self._out = self.context.clock, self.context.out
 
     def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
         """A host, a tower or a command calls a tool."""
@@ -64,7 +59,7 @@ class CallerConversation:
                 ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
             )
         try:
-            session, agent = self._sessions.resolve(message.session_id)
+            session, agent = self.sessions.resolve(message.session_id)
         except UnknownSessionError as error:
             self._no_call(connection, message.id, str(error))
             return
@@ -74,19 +69,19 @@ class CallerConversation:
             text = f"Tool '{message.tool}' is not supported by this client instance."
             self._no_call(connection, message.id, text)
             return
-        if not self._calls.has_room(connection, message):
+        if not self.calls.has_room(connection, message):
             text = "as many calls, or as large ones, are under way as may be at once"
             self._no_call(connection, message.id, text, CallError.RATE_LIMITED)
             return
         session.last_activity = self._clock.now
         is_asked_before = connection.host_asks_hooks and connection.id == session.host
-        has_rules = session.rules is not None or self._policies.has_denials(session)
+        has_rules = session.rules is not None or self.policies.has_denials(session)
         if is_asked_before or not has_rules:
             self._call(connection, session, message)
             return
         inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
         connection.inquiries[message.id] = inquiry
-        self._policies.when_read(session, partial(self._inquire, inquiry, message.args))
+        self.policies.when_read(session, partial(self._inquire, inquiry, message.args))
 
     def _call(
         self,
@@ -103,7 +98,7 @@ class CallerConversation:
             self._no_call(connection, message.id, text)
             return
         try:
-            self._calls.start(session, entry, connection, message, contexts, gated)
+            self.calls.start(session, entry, connection, message, contexts, gated)
         except UnknownTargetError as error:
             self._no_call(connection, message.id, str(error))
 
@@ -121,12 +116,12 @@ class CallerConversation:
         call = connection.invokes.get(message.id)
         inquiry = connection.inquiries.get(message.id)
         if inquiry is not None and inquiry.invoke is not None:
-            self._gates.drop(inquiry, message.reason or "Cancelled")
+            self.gates.drop(inquiry, message.reason or "Cancelled")
             self._no_call(
                 connection, message.id, message.reason or "Cancelled", CallError.CANCELLED
             )
         elif call is not None:
-            self._calls.cancel(
+            self.calls.cancel(
                 call,
                 CallError.CANCELLED,
                 message.reason or "Cancelled",
@@ -135,13 +130,13 @@ class CallerConversation:
 
     def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
         """May a tool run? The rules of the session's providers say."""
-        session = resolved(self._sessions, message.session_id)
+        session = resolved(self.sessions, message.session_id)
         args = given_object(message.args, "args")
         if message.id in connection.inquiries:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
         inquiry = Inquiry(session, message.tool, connection, message.id)
         connection.inquiries[message.id] = inquiry
-        self._policies.when_read(session, partial(self._inquire, inquiry, args))
+        self.policies.when_read(session, partial(self._inquire, inquiry, args))
 
     def inquire_shell(
         self,
@@ -158,34 +153,34 @@ class CallerConversation:
         inquiry = Inquiry(session, _SHELL, connection, request_id, then=then)
         connection.inquiries[request_id] = inquiry
         args = raw({"command": command})
-        self._policies.when_read(session, partial(self._inquire, inquiry, args))
+        self.policies.when_read(session, partial(self._inquire, inquiry, args))
 
     def give_up(self, connection: Connection, request_id: str) -> None:
         """Whoever asked no longer wants to know."""
         inquiry = connection.inquiries.get(request_id)
         if inquiry is not None:
-            self._gates.drop(inquiry, "the caller gave up")
+            self.gates.drop(inquiry, "the caller gave up")
 
     def _inquire(self, inquiry: Inquiry, args: Raw) -> None:
         """Ask the person's rules, then the providers'."""
         session = inquiry.session
         if inquiry.asker.inquiries.get(inquiry.request_id) is not inquiry:
             return  # it was given up while the rules were read
-        rule = self._policies.strictest(session, inquiry.tool, args)
+        rule = self.policies.strictest(session, inquiry.tool, args)
         if rule is not None and rule.effect == "ask":
             inquiry.question = question(rule)
         elif rule is not None:
             verdict = Verdict(denied_by=BY_RULE, reason=refusal(rule), rule=applied(rule))
-            self._gates.begin(inquiry, verdict, args)
+            self.gates.begin(inquiry, verdict, args)
             return
         if session.rules is None:
-            self._gates.begin(inquiry, Verdict(), args)
+            self.gates.begin(inquiry, Verdict(), args)
             return
         entry = session.tools.get(inquiry.tool)
         verdict = judge(session.rules, inquiry.tool, entry.owner if entry else None, args)
         for provider in verdict.undecided:
-            self._providers.count_fault(provider)
-        self._gates.begin(inquiry, verdict, args)
+            self.providers.count_fault(provider)
+        self.gates.begin(inquiry, verdict, args)
 
     def settled(self, settled: Settled) -> None:
         """An inquiry has ended: tell the host, or let the call go ahead."""
@@ -210,10 +205,10 @@ class CallerConversation:
 
     def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
         """Add what the session's providers add to a prompt and to the system prompt."""
-        session = resolved(self._sessions, message.session_id)
+        session = resolved(self.sessions, message.session_id)
         if message.sections and connection.id == session.host:
             self._applies_sections(connection, session)
-        self._spending.submitted(connection, session, message)
+        self.spending.submitted(connection, session, message)
 
     def _applies_sections(self, connection: Connection, session: OpenSession) -> None:
         """A host that gives sections applies them, also when its hello did not say so."""
@@ -223,4 +218,4 @@ class CallerConversation:
         if connection.host_applies_sections is None:
             connection.host_applies_sections = True
         for provider in session.providers.values():
-            self._providers.refresh(provider)
+            self.providers.refresh(provider)

@@ -5,7 +5,7 @@ Core Profile; Provider Interface v2 "Identity", "Reconnect protocol", "Rebinding
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from msgspec.structs import replace
 
@@ -200,35 +200,25 @@ _SHOWN_EVENTS = 10
 _KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYLOAD_TOO_LARGE)
 
 
+@dataclass(eq=False, repr=False)
 class Hellos:
     """The handler of `hello`. It raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        membership: Membership,
-        providers: Providers,
-        binding: Binding,
-        calls: Calls,
-        matcher: Matcher,
-        approvals: Approvals,
-        most_tools: int,
-        persist_dir: Callable[[str], str],
-    ) -> None:
-        self._clock, self._out, self._mint = context.clock, context.out, context.mint
-        self._connections = connections
-        self._sessions = sessions
-        self._membership = membership
-        self._providers = providers
-        self._binding = binding
-        self._calls = calls
-        self._matcher = matcher
-        self._approvals = approvals
-        self._most_tools = most_tools
-        self._persist_dir = persist_dir
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    membership: Membership
+    providers: Providers
+    binding: Binding
+    calls: Calls
+    matcher: Matcher
+    approvals: Approvals
+    most_tools: int
+    persist_dir: Callable[[str], str]
+
+    def __post_init__(self) -> None:
+        self._clock, self._out, self._mint = self.context.clock, self.context.out, self.context.mint
 
     def hello(self, connection: Connection, message: Hello) -> None:
         """Bind, or bind anew. A refusal with other than a form error unbinds."""
@@ -237,7 +227,7 @@ class Hellos:
         except WireError as error:
             provider = connection.provider
             if provider is not None and error.code not in _KEEPS_BINDING:
-                self._binding.unbind(provider, CallError.CANCELLED, "its hello was refused")
+                self.binding.unbind(provider, CallError.CANCELLED, "its hello was refused")
             raise
 
     def _hello(self, connection: Connection, message: Hello) -> None:
@@ -249,12 +239,12 @@ class Hellos:
         if metadata is not None:
             decode_object(metadata, "metadata")
         if message.tools is not None:
-            message = replace(message, tools=kept_definitions(message.tools, self._most_tools))
+            message = replace(message, tools=kept_definitions(message.tools, self.most_tools))
         declared = self._declared(message)
         check_version(message.protocol_version)
         if connection.grant is not None and connection.grant.is_for_tools:
             raise WireError(ErrorCode.UNAUTHORIZED, "this token is for callers of tools alone")
-        former = self._providers.returning(message.reconnect_token, message.name, message.instance)
+        former = self.providers.returning(message.reconnect_token, message.name, message.instance)
         before = DepartedProvider.of(former) if isinstance(former, ConnectedProvider) else former
         allowed = Allowed.of(connection, message.name, before)
         grant = allowed.grant
@@ -269,14 +259,14 @@ class Hellos:
         sessions = self._sessions_wanted(wanted, grant)
         self._check_identity(connection, message, former, sessions)
         if connection.provider is not None:
-            self._binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
+            self.binding.unbind(connection.provider, CallError.CANCELLED, "the provider rebinds")
         self._check_conflicts(connection, message, former, sessions, request)
         connection.grant = allowed.own
         if allowed.is_all:
             connection.may_bind_all = message.name
         provider = self._take_identity(connection, message, former)
         provider.is_everywhere = wanted == ALL
-        provider.had_no_choice = not any(one.is_main for one in self._sessions.open.values())
+        provider.had_no_choice = not any(one.is_main for one in self.sessions.open.values())
         provider.offered = request.offered
         provider.declared = request.declared
         provider.limit = request.limit
@@ -288,17 +278,17 @@ class Hellos:
         )
         provider.last_active = self._clock.now
         connection.name = provider.label
-        is_new = provider.id not in self._providers.connected
-        self._providers.connected[provider.id] = provider
+        is_new = provider.id not in self.providers.connected
+        self.providers.connected[provider.id] = provider
         if is_new and not connection.is_builtin:
             self._out.emit(ProviderConnected(provider.view, None))
             name = f"provider '{provider.label}'"
             self._out.effects.append(NoteAgent(name, connection=connection.id))
         for session in sessions:
-            self._membership.join(
+            self.membership.join(
                 provider, session, request.tools_in(session.id), request.hooks_in(session.id)
             )
-        self._binding.bound(provider)
+        self.binding.bound(provider)
         self._acknowledge(provider, wanted, sessions)
 
     def _wanted(self, message: Hello, before: DepartedProvider | None, grant: Grant) -> str:
@@ -309,7 +299,7 @@ class Hellos:
             return ALL if before.is_everywhere else before.sessions[0]
         if grant.sessions is not None and len(grant.sessions) == 1:
             return next(iter(grant.sessions))
-        first = self._sessions.foreground() if grant.trust == "internal" else None
+        first = self.sessions.foreground() if grant.trust == "internal" else None
         if first is None:
             raise WireError(ErrorCode.INVALID_JSON, "session: missing")
         return first.id
@@ -317,7 +307,7 @@ class Hellos:
     def _declared(self, message: Hello) -> HookSet:
         """Check and compile what a hello wants of hooks and context."""
         hooks = message.hooks or Hooks()
-        rules = compile_rules(hooks.on_pre_tool_use or [], self._matcher)
+        rules = compile_rules(hooks.on_pre_tool_use or [], self.matcher)
         transforms = hooks.transforms or {}
         for section, one in transforms.items():
             if one is not None and one.action != "callback" and one.content is None:
@@ -347,7 +337,7 @@ class Hellos:
 
     def _ask_for_all(self, connection: Connection, name: str) -> None:
         """Ask the person whether a connection may bind to all sessions under a name."""
-        approvals = self._approvals
+        approvals = self.approvals
         asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
         for waiting in asked:
             if waiting.subject != name:
@@ -363,7 +353,7 @@ class Hellos:
             )
 
     def _sessions_wanted(self, wanted: str, grant: Grant) -> list[OpenSession]:
-        sessions = self._sessions
+        sessions = self.sessions
         if wanted == ALL:
             return [session for session in sessions.in_order() if grant.covers(session.id)]
         session = sessions.get(wanted)
@@ -379,7 +369,7 @@ class Hellos:
         sessions: list[OpenSession],
     ) -> None:
         own = (former, connection.provider)
-        holder = self._providers.holder(sessions, message.name, message.instance, own)
+        holder = self.providers.holder(sessions, message.name, message.instance, own)
         if holder is None:
             return
         label = label_of(message.name, message.instance)
@@ -416,16 +406,16 @@ class Hellos:
             view = replace(former.view, trust=grant.trust, origin=connection.origin)
             revisions = former.revisions
             if isinstance(former, DepartedProvider):
-                self._providers.forget(former)
+                self.providers.forget(former)
             else:
                 # What the former connection was asked will not be answered.
                 for call in list(former.calls.values()):
-                    self._calls.fail(call, CallError.DISCONNECTED, "the provider connected anew")
-                self._binding.unbind(former, CallError.DISCONNECTED, "it connected anew")
+                    self.calls.fail(call, CallError.DISCONNECTED, "the provider connected anew")
+                self.binding.unbind(former, CallError.DISCONNECTED, "it connected anew")
                 former.reconnect = None
                 former.connection.provider = None
-                self._providers.connected.pop(former.id, None)
-                self._connections.close(former.connection, 1000, "connected anew")
+                self.providers.connected.pop(former.id, None)
+                self.connections.close(former.connection, 1000, "connected anew")
         elif known is not None and (known.name, known.view.instance) == (
             message.name,
             message.instance,
@@ -447,7 +437,7 @@ class Hellos:
             )
         if known is not None:
             known.reconnect = None
-            self._binding.disconnected(known, "it took another name")
+            self.binding.disconnected(known, "it took another name")
         provider = ConnectedProvider(view, connection, revisions=revisions)
         connection.provider = provider
         return provider
@@ -459,7 +449,7 @@ class Hellos:
         folder = None
         if connection.origin is None and not connection.is_builtin:
             # Authors append a file's name to it, as the interface shows it.
-            folder = f"{self._persist_dir(provider.name).rstrip('/')}/"
+            folder = f"{self.persist_dir(provider.name).rstrip('/')}/"
             self._out.effects.append(MakePersistDir(provider.name))
         self._out.send(
             connection.id,
@@ -467,7 +457,7 @@ class Hellos:
                 protocol_version=limits.PROTOCOL_VERSION,
                 provider_id=provider.id,
                 session_id=ALL if wanted == ALL else sessions[0].id,
-                reconnect_token=self._providers.renew(provider),
+                reconnect_token=self.providers.renew(provider),
                 persist_dir=folder,
                 warnings=[
                     *section_warnings(provider, sessions),
@@ -478,7 +468,7 @@ class Hellos:
             ),
         )
         for session in sessions:
-            self._binding.greet(provider, session)
+            self.binding.greet(provider, session)
 
 
 def _event_warnings(provider: ConnectedProvider) -> list[str]:

@@ -2,6 +2,7 @@
 (`tapui/wire/README.md`).
 """
 
+from dataclasses import KW_ONLY, dataclass
 from math import isfinite
 from typing import Any
 
@@ -98,66 +99,57 @@ _READ: dict[str, type[Struct]] = {
 """Events of which the gateway reads the data."""
 
 
+@dataclass(eq=False, repr=False)
 class SessionEvents:
     """Handlers of a session's events. Each raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        sessions: OpenSessions,
-        native: NativeCalls,
-        subagents: Subagents,
-        injects: Injects,
-        spending: Spending,
-        traces: Traces,
-        runs: Runs,
-    ) -> None:
-        self._clock, self._out = context.clock, context.out
-        self._sessions = sessions
-        self._native = native
-        self._subagents = subagents
-        self._injects = injects
-        self._spending = spending
-        self._traces = traces
-        self._runs = runs
+    context: CoreContext
+    _: KW_ONLY
+    sessions: OpenSessions
+    native: NativeCalls
+    subagents: Subagents
+    injects: Injects
+    spending: Spending
+    traces: Traces
+    runs: Runs
+
+    def __post_init__(self) -> None:
+        self._clock, self._out = self.context.clock, self.context.out
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
         """Something happened in a session."""
-        session = own_session(self._sessions, connection, message.session_id)
+        session = own_session(self.sessions, connection, message.session_id)
         given = given_object(message.data, "data")
         if given is not message.data:
             message = replace(message, data=given)
         event = message.event
         what = decode_as(message.data, _READ[event], "data") if event in _READ else None
         if event in ("tool.execution_start", "tool.execution_complete"):
-            message = replace(
-                message, data=self._native.happened(session, connection.name, message)
-            )
+            message = replace(message, data=self.native.happened(session, connection.name, message))
         elif event == "session.context":
             use = decode_as(message.data, ContextUse, "data")
             whose = decode_as(message.data, _Context, "data").agent_id
             if whose is None:
-                self._sessions.update(session, context=use)
+                self.sessions.update(session, context=use)
             else:
-                self._subagents.context(session, whose, use)
+                self.subagents.context(session, whose, use)
         else:
             data, data_cut = self._out.recordable(message.data)
             self._out.emit(SessionHappened(session.id, event, data, data_cut))
-            self._traces.follow(session)
+            self.traces.follow(session)
         session.last_activity = self._clock.now
         if session.subscribers:
             self._forward(session, message)
         if event == "session.idle":
             self._idle(session)
         elif event in ("session.busy", "assistant.turn_start"):
-            self._injects.turn_began(session)
-            self._sessions.update(session, state="busy")
+            self.injects.turn_began(session)
+            self.sessions.update(session, state="busy")
         elif event == "user.message":
-            self._injects.person_spoke(session)
-            self._injects.deliver(session)
+            self.injects.person_spoke(session)
+            self.injects.deliver(session)
         elif isinstance(what, _SubagentStarted):
-            self._subagents.started(
+            self.subagents.started(
                 session,
                 what.remote_session_id,
                 what.agent_name,
@@ -167,7 +159,7 @@ class SessionEvents:
         elif isinstance(what, _SubagentEnded):
             is_ok = event == "subagent.completed"
             error = None if is_ok else what.error
-            self._subagents.ended(
+            self.subagents.ended(
                 session, what.tool_call_id, "completed" if is_ok else "failed", error
             )
         elif isinstance(what, _Abort):
@@ -181,34 +173,34 @@ class SessionEvents:
             )
 
     def _idle(self, session: OpenSession) -> None:
-        self._native.turn_ended(session, "the turn ended before the tool's end was reported")
-        self._subagents.turn_ended(session, "completed")
-        self._sessions.update(session, state="idle")
+        self.native.turn_ended(session, "the turn ended before the tool's end was reported")
+        self.subagents.turn_ended(session, "completed")
+        self.sessions.update(session, state="idle")
         for provider in session.providers.values():
             if not provider.connection.is_builtin:
                 self._out.send(provider.connection.id, SessionLifecycle(session.id, "idle"))
-        self._injects.no_turn(session)
-        self._runs.session_idle(session)
+        self.injects.no_turn(session)
+        self.runs.session_idle(session)
 
     def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
         """A turn was stopped, or that of one subagent: what it left open will not end."""
-        self._native.turn_ended(session, "the turn was aborted", agent_id)
+        self.native.turn_ended(session, "the turn was aborted", agent_id)
         if agent_id is None:
-            self._subagents.turn_ended(session, "failed")
-            self._spending.stopped(session)
+            self.subagents.turn_ended(session, "failed")
+            self.spending.stopped(session)
         else:
-            self._subagents.stopped(session, agent_id)
+            self.subagents.stopped(session, agent_id)
 
     def sent(self, connection: Connection, message: SessionSent) -> None:
         """A prompt was handed to its session, or could not be: then the next one may go."""
-        session = own_session(self._sessions, connection, message.session_id)
+        session = own_session(self.sessions, connection, message.session_id)
         if message.ok:
             return
         error = message.error or "the host could not send the prompt"
         self._out.emit(SessionHappened(session.id, "prompt.failed", raw({"error": error}), None))
         if session.awaits_turn and not session.is_busy:
-            self._injects.no_turn(session, is_refused=True)
-            self._runs.session_idle(session)
+            self.injects.no_turn(session, is_refused=True)
+            self.runs.session_idle(session)
 
 
 _SHOWN = ("label", "cwd", "foreground", "model", "effort", "can", "cannot", "silent")
@@ -217,53 +209,34 @@ _SHOWN = ("label", "cwd", "foreground", "model", "effort", "can", "cannot", "sil
 LOCAL_KIND = "local"
 
 
+@dataclass(eq=False, repr=False)
 class HostConversation:
     """Handlers of what hosts send. Each raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        announcements: Announcements,
-        membership: Membership,
-        endings: Endings,
-        providers: Providers,
-        tools: ToolTable,
-        binding: Binding,
-        streams: Streams,
-        injects: Injects,
-        approvals: Approvals,
-        modes: Modes,
-        pairings: Pairings,
-        policies: Policies,
-        spending: Spending,
-        history: History,
-        starts: Starts,
-        emitter_folders: EmitterFolders,
-        mcp_servers: McpServers,
-    ) -> None:
-        self._clock, self._out, self._mint = context.clock, context.out, context.mint
-        self._connections = connections
-        self._sessions = sessions
-        self._announcements = announcements
-        self._membership = membership
-        self._endings = endings
-        self._providers = providers
-        self._tools = tools
-        self._binding = binding
-        self._streams = streams
-        self._injects = injects
-        self._approvals = approvals
-        self._modes = modes
-        self._pairings = pairings
-        self._policies = policies
-        self._spending = spending
-        self._history = history
-        self._starts = starts
-        self._emitter_folders = emitter_folders
-        self._mcp_servers = mcp_servers
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    announcements: Announcements
+    membership: Membership
+    endings: Endings
+    providers: Providers
+    tools: ToolTable
+    binding: Binding
+    streams: Streams
+    injects: Injects
+    approvals: Approvals
+    modes: Modes
+    pairings: Pairings
+    policies: Policies
+    spending: Spending
+    history: History
+    starts: Starts
+    emitter_folders: EmitterFolders
+    mcp_servers: McpServers
+
+    def __post_init__(self) -> None:
+        self._clock, self._out, self._mint = self.context.clock, self.context.out, self.context.mint
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -278,7 +251,7 @@ class HostConversation:
         connection.host_applies_sections = message.sections
         connection.host_starts, connection.host_launches = message.starts, message.launches
         self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
-        self._starts.host_came(connection)
+        self.starts.host_came(connection)
 
     # Sessions
 
@@ -287,14 +260,14 @@ class HostConversation:
         wanted = message.session
         if not wanted.id or wanted.id == "all":
             raise WireError(ErrorCode.INVALID_JSON, "session.id: must be a name other than 'all'")
-        if wanted.id in self._sessions.open:
+        if wanted.id in self.sessions.open:
             raise WireError(
                 ErrorCode.INVALID_SESSION,
                 f"Session {wanted.id} is open already",
                 session_id=wanted.id,
             )
-        former = self._sessions.open.get(wanted.replaces) if wanted.replaces else None
-        if former is None and len(self._sessions.open) >= limits.MAX_SESSIONS:
+        former = self.sessions.open.get(wanted.replaces) if wanted.replaces else None
+        if former is None and len(self.sessions.open) >= limits.MAX_SESSIONS:
             text = f"{limits.MAX_SESSIONS} sessions are open already"
             raise WireError(ErrorCode.RATE_LIMITED, text, session_id=wanted.id)
         if former is not None and former.host != connection.id:
@@ -303,45 +276,45 @@ class HostConversation:
                 f"Session {former.id} is another host's",
                 session_id=former.id,
             )
-        self._sessions.aliases.pop(wanted.id, None)
-        self._providers.session_opened(wanted.id)
-        self._streams.drop(wanted.id)  # of an ending session that had the same id
+        self.sessions.aliases.pop(wanted.id, None)
+        self.providers.session_opened(wanted.id)
+        self.streams.drop(wanted.id)  # of an ending session that had the same id
         session = self._new_session(connection, wanted)
         if session.pid is not None:
             name = f"session '{session.view.label or session.id}'"
             self._out.effects.append(NoteAgent(name, session.pid))
-        self._starts.opened(session, wanted.start)
+        self.starts.opened(session, wanted.start)
         if former is not None:
             self._out.emit(SessionReplaced(session.id, session.view, former.id))
-            self._sessions.remove(former)
-            self._sessions.add(session)
-            self._endings.replace(former, session)
+            self.sessions.remove(former)
+            self.sessions.add(session)
+            self.endings.replace(former, session)
         else:
             self._out.emit(SessionOpened(session.id, session.view))
-            self._sessions.add(session)
-        for builtin in self._connections.of_standing(Standing.BUILTIN):
+            self.sessions.add(session)
+        for builtin in self.connections.of_standing(Standing.BUILTIN):
             provider = builtin.provider
             if provider is not None and not provider.is_in(session):
-                self._membership.join(provider, session, provider.offered)
+                self.membership.join(provider, session, provider.offered)
         if session.is_main:
-            self._binding.gather(session)
-        self._tools.settle(session)
+            self.binding.gather(session)
+        self.tools.settle(session)
         self._out.send(
             connection.id,
             HostSessionOpened(
                 session.id,
-                self._tools.offer(session),
+                self.tools.offer(session),
                 session.revision,
-                self._tools.agents(session),
+                self.tools.agents(session),
             ),
         )
-        self._announcements.send()
-        self._injects.deliver(session)
-        self._history.read_back(session)
-        self._policies.read_folder(session)
-        self._emitter_folders.wants(session)
-        self._mcp_servers.sessions_changed()
-        self._pairings.open_into_timeline()
+        self.announcements.send()
+        self.injects.deliver(session)
+        self.history.read_back(session)
+        self.policies.read_folder(session)
+        self.emitter_folders.wants(session)
+        self.mcp_servers.sessions_changed()
+        self.pairings.open_into_timeline()
 
     def _new_session(self, connection: Connection, wanted: HostSession) -> OpenSession:
         return OpenSession(
@@ -361,7 +334,7 @@ class HostConversation:
                 can=wanted.can or [],
                 cannot=wanted.cannot or {},
                 headless=wanted.headless,
-                budget=self._spending.default,
+                budget=self.spending.default,
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,
@@ -383,77 +356,77 @@ class HostConversation:
 
     def session_update(self, connection: Connection, message: SessionUpdate) -> None:
         """Something about a session changed."""
-        session = own_session(self._sessions, connection, message.session_id)
+        session = own_session(self.sessions, connection, message.session_id)
         if message.mode is not None:
-            self._modes.changed_by_host(session, message.mode, connection.name)
+            self.modes.changed_by_host(session, message.mode, connection.name)
         changes = {name: value for name in _SHOWN if (value := getattr(message, name)) is not None}
         shown = (session.view.label, session.view.foreground)
         if changes:
-            self._sessions.update(session, **changes)
+            self.sessions.update(session, **changes)
         if message.cwd is not None:
-            self._policies.read_folder(session)
-            self._emitter_folders.wants(session)
+            self.policies.read_folder(session)
+            self.emitter_folders.wants(session)
         if message.mcp_servers is not None:
             session.own_mcp_servers = _names(message.mcp_servers)
         if message.cwd is not None or message.mcp_servers is not None:
-            self._mcp_servers.sessions_changed()
+            self.mcp_servers.sessions_changed()
         if shown != (session.view.label, session.view.foreground):
-            self._announcements.soon()
+            self.announcements.soon()
         if message.agents is not None:
             session.agents = _allowlists(message.agents)
-            self._tools.agents_changed(session)
+            self.tools.agents_changed(session)
         if message.tools_revision is not None:
-            self._tools.taken(session, message.tools_revision)
-            self._sessions.changed()
+            self.tools.taken(session, message.tools_revision)
+            self.sessions.changed()
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
         """A session ended, or one that opened beside it took its place."""
-        session = own_session(self._sessions, connection, message.session_id)
-        current = self._sessions.get(message.replaced_by) if message.replaced_by else None
+        session = own_session(self.sessions, connection, message.session_id)
+        current = self.sessions.get(message.replaced_by) if message.replaced_by else None
         if current is session:
             return  # that was told already: the former id is the other's alias
         if current is not None and current.host == connection.id:
-            self._endings.replace_late(session, current)
-            self._announcements.send()
-            self._injects.deliver(current)
+            self.endings.replace_late(session, current)
+            self.announcements.send()
+            self.injects.deliver(current)
             self._out.send(connection.id, HostSessionClosed(session.id))
             return
-        self._endings.close(session, message.reason or "closed by its host")
+        self.endings.close(session, message.reason or "closed by its host")
 
     def unattached(self, connection: Connection, message: SessionsUnattached) -> None:
         """Sessions that the host sees but cannot reach, and ports of what it sees."""
         if message.ports is not None:
-            self._policies.ports_seen(connection.id, message.ports)
+            self.policies.ports_seen(connection.id, message.ports)
         for one in message.unattached:
             self._out.effects.append(NoteAgent(f"session {one.id}", one.pid))
         self._out.emit(UnattachedFound(connection.name, message.unattached))
 
     def gone(self, connection: Connection) -> None:
         """A host disconnected: its sessions close."""
-        self._policies.ports_seen(connection.id, ())
-        self._starts.host_gone(connection)
-        mine = [one for one in self._sessions.open.values() if one.host == connection.id]
+        self.policies.ports_seen(connection.id, ())
+        self.starts.host_gone(connection)
+        mine = [one for one in self.sessions.open.values() if one.host == connection.id]
         for session in mine:
-            self._endings.close(session, "host disconnected")
-        hosts = self._connections.of_standing(Standing.HOST)
+            self.endings.close(session, "host disconnected")
+        hosts = self.connections.of_standing(Standing.HOST)
         is_last = all(host is connection or host.name != connection.name for host in hosts)
         if is_last and connection.name in self._out.state.unattached:
             self._out.emit(UnattachedFound(connection.name, []))
 
     def notice(self, connection: Connection, message: HostNotice) -> None:  # noqa: ARG002
         """Something that the person should know."""
-        for tower in self._connections.of_standing(Standing.TOWER):
+        for tower in self.connections.of_standing(Standing.TOWER):
             self._out.send(tower.id, Notice(message.message, message.level))
 
     def now_text(self, connection: Connection, message: NowText) -> None:
         """What an agent writes this moment goes to the towers, and nowhere else."""
-        session = own_session(self._sessions, connection, message.session_id)
+        session = own_session(self.sessions, connection, message.session_id)
         now = self._clock.now
         if session.told_now is not None and now - session.told_now < limits.NOW_INTERVAL:
             return
         session.told_now = now
         told = replace(message, text=one_line(message.text))
-        for tower in self._connections.of_standing(Standing.TOWER):
+        for tower in self.connections.of_standing(Standing.TOWER):
             self._out.effects.append(Mention(tower.id, told))
 
     # Modes and approvals
@@ -461,15 +434,15 @@ class HostConversation:
     def mode_result(self, connection: Connection, message: ModeResult) -> None:  # noqa: ARG002
         """The host set a mode, or could not."""
         error = None if message.ok else message.error or "the session refused the mode"
-        self._modes.result(message.id, error)
+        self.modes.result(message.id, error)
 
     def approval_request(self, connection: Connection, message: ApprovalRequest) -> None:
         """Something in a session waits for the person."""
-        session = resolved(self._sessions, message.session_id)
+        session = resolved(self.sessions, message.session_id)
         detail = given_object(message.detail, "detail")
         if message.id in connection.requests:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")
-        self._approvals.check_room(connection, len(memoryview(detail)))
+        self.approvals.check_room(connection, len(memoryview(detail)))
         timeout = limits.HOST_APPROVAL_TIMEOUT
         if message.timeout is not None:
             if not (isfinite(message.timeout) and message.timeout > 0):
@@ -478,9 +451,9 @@ class HostConversation:
                 )
             timeout = min(timeout, message.timeout / 1000)
         given = decode_as(detail, dict[str, Any], "detail")
-        asked = self._policies.asked(session, given) if message.kind == "permission" else None
-        verdict = self._policies.judge(session, asked) if asked is not None else None
-        waiting = self._approvals.request(
+        asked = self.policies.asked(session, given) if message.kind == "permission" else None
+        verdict = self.policies.judge(session, asked) if asked is not None else None
+        waiting = self.approvals.request(
             message.kind,
             connection,
             message.id,
@@ -493,17 +466,17 @@ class HostConversation:
             judged=judged(verdict) if verdict is not None else None,
         )
         connection.requests[message.id] = waiting.view.id
-        self._policies.answer(waiting, verdict)
+        self.policies.answer(waiting, verdict)
 
     def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:
         """It was answered elsewhere; of a request that is settled, this is ignored."""
         approval_id = connection.requests.pop(message.id, None)
-        waiting = self._approvals.waiting.get(approval_id or "")
+        waiting = self.approvals.waiting.get(approval_id or "")
         if waiting is not None:
             by = message.decided_by
             if by is not None and is_reserved(by):
                 by = connection.name
-            self._approvals.withdraw(waiting, by=by)
+            self.approvals.withdraw(waiting, by=by)
 
 
 def _names(given: list[str] | None) -> frozenset[str] | None:

@@ -4,6 +4,7 @@ Core Profile; Provider Interface v2 "Update acknowledgments", "Stream access con
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from msgspec import Raw
@@ -63,47 +64,32 @@ from tapui.wire.provider import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class ProviderConversation:
     """Handlers of what providers send. Each raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        membership: Membership,
-        endings: Endings,
-        providers: Providers,
-        tools: ToolTable,
-        binding: Binding,
-        calls: Calls,
-        gates: Gates,
-        prompts: Prompts,
-        matcher: Matcher,
-        streams: Streams,
-        pushes: Pushes,
-        policies: Policies,
-        most_tools: int,
-        persist_dir: Callable[[str], str],
-    ) -> None:
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    membership: Membership
+    endings: Endings
+    providers: Providers
+    tools: ToolTable
+    binding: Binding
+    calls: Calls
+    gates: Gates
+    prompts: Prompts
+    matcher: Matcher
+    streams: Streams
+    pushes: Pushes
+    policies: Policies
+    most_tools: int
+    persist_dir: Callable[[str], str]
+
+    def __post_init__(self) -> None:
+        context = self.context
         self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
-        self._connections = connections
-        self._sessions = sessions
-        self._membership = membership
-        self._endings = endings
-        self._providers = providers
-        self._tools = tools
-        self._binding = binding
-        self._calls = calls
-        self._gates = gates
-        self._prompts = prompts
-        self._matcher = matcher
-        self._streams = streams
-        self._pushes = pushes
-        self._policies = policies
-        self._most_tools = most_tools
-        self._persist_dir = persist_dir
 
     def tool_result(self, connection: Connection, message: ToolResult) -> None:
         """Settle a call; results for calls that are not this provider's are ignored."""
@@ -112,7 +98,7 @@ class ProviderConversation:
         if call is None or call.awaits_file or call.is_queued:
             return
         if connection.standing is Standing.UNBOUND:
-            self._calls.result(call, message)  # it was cancelled when the provider was unbound
+            self.calls.result(call, message)  # it was cancelled when the provider was unbound
             return
         is_error = message.error is not None or message.error_code is not None
         is_file = message.file is not None
@@ -122,26 +108,26 @@ class ProviderConversation:
         is_empty = message.error == "" and message.error_code is None
         if is_error + is_file + is_data != 1 or is_empty:
             text = "a tool.result has exactly one of data, error and file"
-            self._calls.fail(call, CallError.INTERNAL, text)
+            self.calls.fail(call, CallError.INTERNAL, text)
             raise WireError(ErrorCode.INVALID_JSON, text, session_id=call.view.session_id)
         provider.last_active = self._clock.now
         if message.file is not None and not call.is_settled:
             self._copy_file(provider, call, message.file)
             return
-        self._calls.result(call, message)
+        self.calls.result(call, message)
 
     def _copy_file(self, provider: ConnectedProvider, call: PendingCall, file: FileResult) -> None:
         """A result in a file holds once it was copied: the provider may delete its own."""
         if provider.connection.origin is not None:
-            self._calls.fail(
+            self.calls.fail(
                 call, CallError.INTERNAL, "a provider with an Origin cannot answer with a file"
             )
             raise WireError(
                 ErrorCode.UNAUTHORIZED, "file: providers with an Origin have no folder for files"
             )
         call.awaits_file = True
-        ticket = self._tickets.keep(partial(self._calls.file_copied, call, file))
-        folder, session_id = self._persist_dir(provider.name), call.session.id
+        ticket = self._tickets.keep(partial(self.calls.file_copied, call, file))
+        folder, session_id = self.persist_dir(provider.name), call.session.id
         copy = CopyFile(ticket, file.path, folder, session_id, call.view.id, file.ttl)
         self._out.effects.append(copy)
 
@@ -149,7 +135,7 @@ class ProviderConversation:
         """Pass progress on; of calls that are over it is ignored."""
         call: PendingCall | None = connection.bound_provider.calls.get(message.id)
         if call is not None and not call.is_settled and not call.is_queued:
-            self._calls.progress(call, message)
+            self.calls.progress(call, message)
 
     def push(self, connection: Connection, message: Push) -> None:
         """Post an event to a stream, in one session or (`broadcast`) in all of the provider's."""
@@ -168,23 +154,21 @@ class ProviderConversation:
             sessions = [one for one in provider.sessions.values() if one.is_open]
         else:
             sessions = [
-                self._membership.session_of(
-                    provider, message.session_id, "push", may_be_ending=True
-                )
+                self.membership.session_of(provider, message.session_id, "push", may_be_ending=True)
             ]
-        self._pushes.push(provider, sessions, post)
+        self.pushes.push(provider, sessions, post)
 
     def tools_update(self, connection: Connection, message: ToolsUpdate) -> None:
         """Replace the tools, or change some of them; all or nothing."""
         provider = connection.bound_provider
         if message.tools is None and message.remove is None:
             raise WireError(ErrorCode.INVALID_JSON, "tools: missing")
-        most = self._most_tools
+        most = self.most_tools
         message = replace(message, tools=kept_definitions(message.tools or [], most))
         if provider.is_everywhere and message.session_id is None:
             sessions = [session for session in provider.sessions.values() if session.is_open]
         else:
-            sessions = [self._membership.session_of(provider, message.session_id, "tools.update")]
+            sessions = [self.membership.session_of(provider, message.session_id, "tools.update")]
         is_whole = message.session_id is None or not provider.is_everywhere
         offered = _updated(provider.offered, message) if is_whole else provider.offered
         check_size(offered, most)
@@ -197,7 +181,7 @@ class ProviderConversation:
         provider.offered = offered
         for session, tools in changed:
             provider.tools[session.id] = tools
-            self._tools.put(session, provider, tools)
+            self.tools.put(session, provider, tools)
         self._acknowledge(provider, sessions, message.request_id)
 
     def hooks_update(self, connection: Connection, message: HooksUpdate) -> None:
@@ -205,11 +189,11 @@ class ProviderConversation:
         provider = connection.bound_provider
         rules = None
         if message.on_pre_tool_use is not None:
-            rules = compile_rules(message.on_pre_tool_use, self._matcher)
+            rules = compile_rules(message.on_pre_tool_use, self.matcher)
         check_transforms(message.transforms or {})
         require_rules(provider.grant, rules or [])
         require_transforms(provider.grant, message.transforms or {})
-        sessions = self._membership.sessions_of(provider, message.session_id, "hooks.update")
+        sessions = self.membership.sessions_of(provider, message.session_id, "hooks.update")
         changed = _hooks_of(provider, sessions, message.session_id)
         for hooks in changed:
             check_room(hooks, message.transforms or {})
@@ -221,7 +205,7 @@ class ProviderConversation:
                 if transform is not None:
                     hooks.transforms[section] = transform
         for session in sessions:
-            self._policies.hooks_changed(session)
+            self.policies.hooks_changed(session)
         self._acknowledge(
             provider,
             sessions,
@@ -235,7 +219,7 @@ class ProviderConversation:
         provider = connection.bound_provider
         check_context(message.context, "context")
         require(provider.grant, Capability.CONTEXT)
-        sessions = self._membership.sessions_of(provider, message.session_id, "context.update")
+        sessions = self.membership.sessions_of(provider, message.session_id, "context.update")
         for hooks in _hooks_of(provider, sessions, message.session_id):
             hooks.context = message.context or None
         self._acknowledge(provider, sessions, message.request_id)
@@ -246,10 +230,10 @@ class ProviderConversation:
         name, _, owner = message.stream.partition("@")
         if not 1 <= len(name) <= limits.MAX_NAME:
             raise WireError(ErrorCode.INVALID_JSON, f"stream: 1 to {limits.MAX_NAME} characters")
-        rules = compile_filter(message.rules, self._matcher)
+        rules = compile_filter(message.rules, self.matcher)
         if owner not in ("", provider.name):
             raise WireError(ErrorCode.UNAUTHORIZED, f"stream '{message.stream}' is another's")
-        sessions = self._membership.sessions_of(provider, message.session_id, "filter.set")
+        sessions = self.membership.sessions_of(provider, message.session_id, "filter.set")
         changed = _hooks_of(provider, sessions, message.session_id)
         if rules and any(len({*hooks.filters, name}) > limits.MAX_STREAMS for hooks in changed):
             raise WireError(
@@ -273,13 +257,13 @@ class ProviderConversation:
         names = [split_name(name, provider.name) for name in message.streams]
         if any(name.rpartition("@")[2] != provider.name for name in names):
             require(provider.grant, Capability.OTHERS_STREAMS)
-        session = self._membership.session_of(
+        session = self.membership.session_of(
             provider, message.session_id, "stream.query", may_be_ending=True
         )
         found = {
             name: [
                 HistoryLine(line.ts, line.event, line.level, line.metadata)
-                for line in reversed(self._streams.read(session.id, name, message.last))
+                for line in reversed(self.streams.read(session.id, name, message.last))
             ]
             for name in names
         }
@@ -287,11 +271,11 @@ class ProviderConversation:
 
     def gate_result(self, connection: Connection, message: GateResult) -> None:
         """A provider decides on a call."""
-        self._gates.answered(connection.bound_provider, message)
+        self.gates.answered(connection.bound_provider, message)
 
     def transform_result(self, connection: Connection, message: TransformResult) -> None:
         """A provider rewrote a section."""
-        self._prompts.answered(connection.bound_provider, message)
+        self.prompts.answered(connection.bound_provider, message)
 
     def _acknowledge(
         self,
@@ -317,36 +301,36 @@ class ProviderConversation:
                 ]
                 ack = Ack(request_id, session_id, revision, told or None)
                 self._out.send(provider.connection.id, ack)
-        self._providers.refresh(provider)
+        self.providers.refresh(provider)
 
     def session_ready(self, connection: Connection, message: SessionReady) -> None:
         """An `"all"` provider enters a session that began after its hello."""
         provider = connection.bound_provider
-        session = self._sessions.get(message.session_id)
+        session = self.sessions.get(message.session_id)
         if not provider.is_everywhere or session is None or not provider.grant.covers(session.id):
             raise no_session(message.session_id)
         if provider.is_in(session):
             return
         tools = provider.offered
-        if self._providers.holder([session], provider.name, provider.view.instance):
+        if self.providers.holder([session], provider.name, provider.view.instance):
             raise WireError(
                 ErrorCode.DUPLICATE_INSTANCE,
                 f"another connection is '{provider.label}' in session {session.id}",
                 session_id=session.id,
             )
         check_conflicts(session, Claimant.of(provider), tools)
-        self._membership.join(provider, session, tools)
-        self._providers.refresh(provider)
-        self._binding.greet(provider, session)
+        self.membership.join(provider, session, tools)
+        self.providers.refresh(provider)
+        self.binding.greet(provider, session)
 
     def shutdown_ready(self, connection: Connection, message: ShutdownReady) -> None:
         """Clean-up after an ended session is done."""
         provider = connection.bound_provider
-        session = self._membership.named(provider, message.session_id)
+        session = self.membership.named(provider, message.session_id)
         if session is None:
             raise no_session(message.session_id)
         if provider in session.leaving:
-            self._endings.left(provider, session)
+            self.endings.left(provider, session)
 
     def goodbye(self, connection: Connection, message: Goodbye) -> None:
         """The provider leaves in order."""
@@ -355,7 +339,7 @@ class ProviderConversation:
             connection.provider.view = replace(
                 connection.provider.view, reason=message.reason or "goodbye"
             )
-        self._connections.close(connection, 1000, "goodbye")
+        self.connections.close(connection, 1000, "goodbye")
 
 
 def _updated(tools: list[Tool], message: ToolsUpdate) -> list[Tool]:

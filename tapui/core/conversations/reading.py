@@ -5,6 +5,7 @@ What memory has is answered at once; for the rest the shell reads the records.
 """
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 
 from msgspec import Raw, Struct
@@ -172,48 +173,40 @@ class PendingRead(Struct, eq=False):
     former: tuple[str, ...] = ()
 
 
+@dataclass(eq=False, repr=False)
 class Reading:
     """Answers `stream.read`, `turns.read`, `tools.read` and `detail.read`."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        sessions: OpenSessions,
-        streams: Streams,
-        tools: ToolTable,
-        calls: Calls,
-        approvals: Approvals,
-        providers: Providers,
-        emitters: Emitters,
-        emitter_folders: EmitterFolders,
-    ) -> None:
-        self._out, self._tickets = context.out, context.tickets
-        self._sessions = sessions
-        self._streams = streams
-        self._tools = tools
-        self._calls = calls
-        self._approvals = approvals
-        self._providers = providers
-        self._emitters = emitters
-        self._emitter_folders = emitter_folders
+    context: CoreContext
+    _: KW_ONLY
+    sessions: OpenSessions
+    streams: Streams
+    tools: ToolTable
+    calls: Calls
+    approvals: Approvals
+    providers: Providers
+    emitters: Emitters
+    emitter_folders: EmitterFolders
+
+    def __post_init__(self) -> None:
+        self._out, self._tickets = self.context.out, self.context.tickets
 
     def stream_read(self, connection: Connection, message: StreamRead) -> None:
         """Read lines of a stream."""
-        session = self._sessions.get(message.session_id)
+        session = self.sessions.get(message.session_id)
         if session is None:
             self._out.send(connection.id, StreamLines(message.id, []))
             return
-        session = self._emitter_folders.owner_of(session, message.stream)
+        session = self.emitter_folders.owner_of(session, message.stream)
         wanted = min(max(message.last, 0), limits.STREAM_LINES)
         at = message.at or ""
         if message.after is not None:
             self._read_after(connection, message, session.id, wanted)
             return
         until = at if message.before is None else ""
-        lines = self._streams.read(session.id, message.stream, wanted, message.before, until)
+        lines = self.streams.read(session.id, message.stream, wanted, message.before, until)
         before = lines[0].seq if lines else message.before or limits.MAX_SEQ
-        if len(lines) == wanted or not self._streams.has_older(session.id, message.stream, before):
+        if len(lines) == wanted or not self.streams.has_older(session.id, message.stream, before):
             self._out.send(connection.id, StreamLines(message.id, lines))
             return
         known_at = "" if until else lines[0].ts if lines else at
@@ -228,7 +221,7 @@ class Reading:
     ) -> None:
         """Read the first lines after a number; memory has the newest ones only."""
         after = message.after or 0
-        lines, is_whole = self._streams.read_after(session_id, message.stream, wanted, after)
+        lines, is_whole = self.streams.read_after(session_id, message.stream, wanted, after)
         if is_whole or not wanted:
             self._out.send(connection.id, StreamLines(message.id, lines))
             return
@@ -244,8 +237,8 @@ class Reading:
 
     def tools_read(self, connection: Connection, message: ToolsRead) -> None:
         """Read a session's tools. The id may be a child's, as at `tool.invoke`."""
-        session = resolved(self._sessions, message.session_id)
-        self._out.send(connection.id, ToolsList(message.id, self._tools.offer(session)))
+        session = resolved(self.sessions, message.session_id)
+        self._out.send(connection.id, ToolsList(message.id, self.tools.offer(session)))
 
     def detail_read(self, connection: Connection, message: DetailRead) -> None:
         """Read all of a call, an approval or a provider."""
@@ -264,7 +257,7 @@ class Reading:
         """Return the answer, or the session in whose records it is ("" for the gateway's)."""
         state, subject = self._out.state, message.subject
         if message.of == "call":
-            pending = self._calls.pending.get(subject)
+            pending = self.calls.pending.get(subject)
             if pending is not None:
                 return Detail(message.id, call=replace(pending.view, args=pending.args)), None
             call = state.calls.get(subject) or state.recent_calls.get(subject)
@@ -273,7 +266,7 @@ class Reading:
             asked = message.session_id if message.session_id in state.sessions else None
             return None, asked if call is None else call.session_id
         if message.of == "approval":
-            approvals = self._approvals
+            approvals = self.approvals
             waiting = approvals.waiting.get(subject) or approvals.deciding.get(subject)
             if waiting is not None:
                 return Detail(message.id, approval=waiting.view), None
@@ -282,10 +275,10 @@ class Reading:
                 return Detail(message.id, approval=approval), None
             return None, None if approval is None else approval.session_id or ""
         if message.of == "emitter":
-            emitter = self._emitters.by_id.get(subject)
+            emitter = self.emitters.by_id.get(subject)
             found = Detail(message.id, emitter=described(emitter)) if emitter is not None else None
             return found, None
-        connected = self._providers.connected.get(subject)
+        connected = self.providers.connected.get(subject)
         if connected is not None:
             return Detail(message.id, provider=connected.view), None
         provider = state.providers.get(subject)

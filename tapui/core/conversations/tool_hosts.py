@@ -7,7 +7,7 @@ tapui only watches, whose agent has none of the tools, closes none.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from typing import Any
 
@@ -58,45 +58,40 @@ class ToolHost:
     session: OpenSession | None = None
 
 
+@dataclass(eq=False, repr=False)
 class ToolHosts:
     """Handlers of what tool hosts send. Each raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        endings: Endings,
-        trustees: Trustees,
-        host: HostConversation,
-    ) -> None:
-        self._clock, self._out, self._mint = context.clock, context.out, context.mint
-        self._tickets, self._deadlines = context.tickets, context.deadlines
-        self._connections = connections
-        self._sessions = sessions
-        self._endings = endings
-        self._trustees = trustees
-        self._host = host
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    endings: Endings
+    trustees: Trustees
+    host: HostConversation
+
+    def __post_init__(self) -> None:
+        self._clock, self._out, self._mint = self.context.clock, self.context.out, self.context.mint
+        self._tickets, self._deadlines = self.context.tickets, self.context.deadlines
         self._hosts: dict[ConnectionId, ToolHost] = {}
         self.pending: Deadline | None = None
         """The look that comes next, because sessions came or went."""
         self._is_stopping = False
         self._openings: list[float] = []
         """When sessions were wanted within the last minute."""
-        sessions.changed = self._look_soon
+        self.sessions.changed = self._look_soon
 
     # The token
 
     def token_read(self, token: Secret | None) -> None:
         """Put a token for tools in force, or none: who has shown the former one is cut off."""
-        revoked = self._trustees.replace_tools(token)
+        revoked = self.trustees.replace_tools(token)
         if revoked is None:
             return
-        for connection in list(self._connections.by_number.values()):
+        for connection in list(self.connections.by_number.values()):
             if connection.grant is revoked:
                 error = WireError(ErrorCode.AUTH_FAILED, "the token was revoked")
-                self._connections.refuse(connection, error)
+                self.connections.refuse(connection, error)
 
     # Hello and session
 
@@ -131,7 +126,7 @@ class ToolHosts:
         if host.wanted is not None:
             text = f"this connection has session {host.wanted.id} already"
             raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
-        if wanted.id in self._sessions.open:
+        if wanted.id in self.sessions.open:
             text = f"Session {wanted.id} is open already"
             raise WireError(ErrorCode.INVALID_SESSION, text, session_id=wanted.id)
         self._count_opening(wanted.id)
@@ -177,25 +172,25 @@ class ToolHosts:
         if wanted is None or line is None or self._is_stopping:
             return
         others = [
-            one for one in self._sessions.open.values() if one.pid is not None and one.pid in line
+            one for one in self.sessions.open.values() if one.pid is not None and one.pid in line
         ]
         if session is not None and session.is_open:
             if any(one.has_tools for one in others):
                 # Its providers have their time to leave; the tools are gone at once.
                 gone = ToolsChanged(session.id, [], session.revision + 1)
                 self._out.send(host.connection.id, gone)
-                self._endings.close(session, "its program has tapui otherwise")
+                self.endings.close(session, "its program has tapui otherwise")
         elif (session is None or session.is_gone) and all(one.has_tools is False for one in others):
             # A session that has just opened (None) gets its tools at once, as a rule.
             self._open(host, wanted)
 
     def _open(self, host: ToolHost, wanted: HostSession) -> None:
         try:
-            self._host.session_open(host.connection, SessionOpen(wanted))
-            host.session = self._sessions.open[wanted.id]
+            self.host.session_open(host.connection, SessionOpen(wanted))
+            host.session = self.sessions.open[wanted.id]
         except WireError as error:
             host.wanted = None
-            self._connections.refuse(host.connection, error)
+            self.connections.refuse(host.connection, error)
 
     def session_update(self, connection: Connection, message: SessionUpdate) -> None:
         """Its label changes, and nothing else."""
@@ -207,7 +202,7 @@ class ToolHosts:
         assert host.wanted is not None
         host.wanted = replace(host.wanted, label=message.label)
         if host.session is not None and host.session.is_open:
-            self._host.session_update(connection, message)
+            self.host.session_update(connection, message)
 
     def session_close(self, connection: Connection, message: SessionClose) -> None:
         """It gives its session up, and may open another."""
@@ -217,7 +212,7 @@ class ToolHosts:
             raise WireError(ErrorCode.UNAUTHORIZED, text, session_id=message.session_id)
         session, host.wanted, host.session = host.session, None, None
         if session is not None and session.is_open:
-            self._endings.close(session, message.reason or "closed by its host")
+            self.endings.close(session, message.reason or "closed by its host")
         elif session is None or session.is_gone:
             self._out.send(connection.id, HostSessionClosed(message.session_id))
 
@@ -248,7 +243,7 @@ class ToolHosts:
 
     def _is_in(self, connection: Connection, message: ToolInvoke) -> bool:
         try:
-            session, _ = self._sessions.resolve(message.session_id)
+            session, _ = self.sessions.resolve(message.session_id)
         except UnknownSessionError:
             return connection.standing is not Standing.TOOL_HOST  # other hosts learn what is wrong
         return session.host == connection.id
@@ -259,7 +254,7 @@ class ToolHosts:
         """A tool host is gone: its session closes."""
         host = self._hosts.pop(connection.id, None)
         if host is not None and host.session is not None:
-            self._endings.close(host.session, "its client is gone")
+            self.endings.close(host.session, "its client is gone")
 
     def stop(self) -> None:
         """The gateway is ending: nothing is opened again."""

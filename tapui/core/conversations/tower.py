@@ -1,5 +1,7 @@
 """The tower's conversation: the snapshot, the person's decisions (`tapui/wire/README.md`)."""
 
+from dataclasses import KW_ONLY, dataclass
+
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder, Modes
 from tapui.core.approvals.policies import Policies
@@ -41,49 +43,32 @@ from tapui.wire.tower import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class TowerConversation:
     """Handlers of what towers send. Each raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        announcements: Announcements,
-        providers: Providers,
-        binding: Binding,
-        calls: Calls,
-        native: NativeCalls,
-        injects: Injects,
-        approvals: Approvals,
-        modes: Modes,
-        trustees: Trustees,
-        pairings: Pairings,
-        policies: Policies,
-        starts: Starts,
-        emitters: Emitters,
-        guard: PersonGuard,
-        places: Places,
-    ) -> None:
-        self._out, self._mint = context.out, context.mint
-        self._connections = connections
-        self._sessions = sessions
-        self._announcements = announcements
-        self._providers = providers
-        self._binding = binding
-        self._calls = calls
-        self._native = native
-        self._injects = injects
-        self._approvals = approvals
-        self._modes = modes
-        self._trustees = trustees
-        self._pairings = pairings
-        self._policies = policies
-        self._starts = starts
-        self._emitters = emitters
-        self._guard = guard
-        self._places = places
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    announcements: Announcements
+    providers: Providers
+    binding: Binding
+    calls: Calls
+    native: NativeCalls
+    injects: Injects
+    approvals: Approvals
+    modes: Modes
+    trustees: Trustees
+    pairings: Pairings
+    policies: Policies
+    starts: Starts
+    emitters: Emitters
+    guard: PersonGuard
+    places: Places
+
+    def __post_init__(self) -> None:
+        self._out, self._mint = self.context.out, self.context.mint
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -99,12 +84,12 @@ class TowerConversation:
             connection.by = YOU
         self.snapshot(connection)
         if connection.is_interactive:
-            self._guard.look_at(connection)
+            self.guard.look_at(connection)
             self._count(but=connection)
 
     def snapshot(self, connection: Connection) -> None:
         """Send the whole state; events after it follow."""
-        out, towers = self._out, self._connections.interactive_towers()
+        out, towers = self._out, self.connections.interactive_towers()
         self.watchers[connection.id] = out.seq
         out.send(
             connection.id,
@@ -114,21 +99,21 @@ class TowerConversation:
                 out.run,
                 len(towers),
                 is_first=towers[:1] == [connection],
-                places=self._places.taken(),
+                places=self.places.taken(),
             ),
         )
 
     def gone(self, connection: Connection) -> None:
         """A tower left."""
         self.watchers.pop(connection.id, None)
-        self._starts.tower_gone(connection)
+        self.starts.tower_gone(connection)
         if connection.is_interactive:
             connection.is_interactive = False
             self._count(but=connection)
-            self._pairings.open_into_timeline()
+            self.pairings.open_into_timeline()
 
     def _count(self, but: Connection) -> None:
-        towers = self._connections.interactive_towers()
+        towers = self.connections.interactive_towers()
         for tower in towers:
             if tower is not but:
                 is_first = tower is towers[0]
@@ -138,22 +123,22 @@ class TowerConversation:
 
     def reveal(self, connection: Connection, message: ApprovalReveal) -> None:
         """Open a pairing."""
-        waiting = self._approvals.find(message.approval_id)
+        waiting = self.approvals.find(message.approval_id)
         if waiting.view.kind != "pairing":
             raise WireError(ErrorCode.INVALID_JSON, "approvalId: only a pairing is revealed")
-        sessions = tuple(self._sessions.required(id_).id for id_ in message.sessions or ())
-        self._pairings.reveal(waiting, connection, sessions, connection.by)
+        sessions = tuple(self.sessions.required(id_).id for id_ in message.sessions or ())
+        self.pairings.reveal(waiting, connection, sessions, connection.by)
 
     def decide(self, connection: Connection, message: ApprovalDecide) -> None:
         """Approve or deny. A pairing is approved by revealing it."""
-        waiting = self._approvals.find(message.approval_id)
+        waiting = self.approvals.find(message.approval_id)
         if waiting.view.kind == "pairing" and message.decision == "approve":
-            self._pairings.reveal(waiting, connection, (), connection.by)
+            self.pairings.reveal(waiting, connection, (), connection.by)
             return
         is_kept = message.keep and message.decision == "approve"
         if is_kept:
-            self._policies.check_keepable(waiting)
-        self._approvals.decide(
+            self.policies.check_keepable(waiting)
+        self.approvals.decide(
             Decided(
                 waiting,
                 message.decision,
@@ -169,13 +154,13 @@ class TowerConversation:
 
     def call_cancel(self, connection: Connection, message: CallCancel) -> None:  # noqa: ARG002
         """Cancel a call. One of a session's own tools ends with the session's turn."""
-        call = self._calls.pending.get(message.id)
+        call = self.calls.pending.get(message.id)
         if call is not None:
-            self._calls.cancel(
+            self.calls.cancel(
                 call, CallError.CANCELLED, "cancelled by the person", "cancelled by the person"
             )
             return
-        session = self._native.session_with(self._sessions.open.values(), message.id)
+        session = self.native.session_with(self.sessions.open.values(), message.id)
         if session is None:
             text = f"call {message.id} is not in flight"
             raise WireError(ErrorCode.NOT_FOUND, text, id=message.id)
@@ -185,12 +170,12 @@ class TowerConversation:
         """Close a provider's connection."""
         provider = self._provider(message.provider_id)
         provider.reconnect = None
-        self._connections.close(provider.connection, 1000, "disconnected by the person")
+        self.connections.close(provider.connection, 1000, "disconnected by the person")
 
     def provider_move(self, connection: Connection, message: ProviderMove) -> None:
         """Bind a provider to another session."""
         provider = self._provider(message.provider_id)
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         if provider.is_everywhere or provider.view.state != "bound":
             raise WireError(
                 ErrorCode.INVALID_SESSION,
@@ -204,38 +189,38 @@ class TowerConversation:
             raise WireError(
                 ErrorCode.INVALID_SESSION, f"Session {source.id} is ending", session_id=source.id
             )
-        holder = self._providers.holder([session], provider.name, provider.view.instance)
+        holder = self.providers.holder([session], provider.name, provider.view.instance)
         if holder is not None:
             raise WireError(
                 ErrorCode.TOOL_CONFLICT,
                 f"'{provider.label}' is in session {session.id} already",
                 session_id=session.id,
             )
-        self._binding.move(provider, session, f"moved by {connection.by}", cancel=True)
+        self.binding.move(provider, session, f"moved by {connection.by}", cancel=True)
         if not provider.grant.covers(session.id):
             # The person allowed it to this connection, not to whoever else has its token.
             provider.connection.grant = provider.grant.widened({session.id})
-            self._announcements.send_to(provider.connection)
+            self.announcements.send_to(provider.connection)
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
         """Release the loop brake."""
-        session = self._sessions.required(message.session_id)
-        emitter = self._emitters.by_id.get(message.provider_id)
-        self._injects.resume(session, emitter or self._provider(message.provider_id))
+        session = self.sessions.required(message.session_id)
+        emitter = self.emitters.by_id.get(message.provider_id)
+        self.injects.resume(session, emitter or self._provider(message.provider_id))
 
     def session_mode(self, connection: Connection, message: SessionMode) -> None:
         """Set a session's mode."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         if session.is_apart:
             text = "the session of a tool host has no mode"
             raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
-        self._modes.order(ModeOrder(session, message.mode, connection.by, connection))
+        self.modes.order(ModeOrder(session, message.mode, connection.by, connection))
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:
         """Make a provider token for one session; it dies with the session."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         token = self._mint.token("ptk-")
-        self._trustees.add(Grant("project", Secret(token), {session.id}))
+        self.trustees.add(Grant("project", Secret(token), {session.id}))
         self._out.send(connection.id, TokenMinted(message.id, token))
 
     def gateway_stop(self, connection: Connection, message: GatewayStop) -> None:  # noqa: ARG002
@@ -243,7 +228,7 @@ class TowerConversation:
         self._out.effects.append(StopGateway())
 
     def _provider(self, provider_id: str) -> ConnectedProvider:
-        provider = self._providers.connected.get(provider_id)
+        provider = self.providers.connected.get(provider_id)
         if provider is None or provider.connection.is_builtin:
             raise WireError(ErrorCode.NOT_FOUND, f"provider {provider_id} is not connected")
         return provider

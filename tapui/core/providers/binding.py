@@ -1,5 +1,7 @@
 """Binding: providers become bound, unbound, move to another session, or disconnect."""
 
+from dataclasses import KW_ONLY, dataclass
+
 from msgspec.structs import replace
 
 from tapui.core.calls.calls import Calls
@@ -15,25 +17,20 @@ from tapui.wire.events import ProviderBound, ProviderDisconnected, ProviderMoved
 from tapui.wire.provider import SessionLifecycle
 
 
+@dataclass(eq=False, repr=False)
 class Binding:
     """Binds providers to sessions."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        membership: Membership,
-        providers: Providers,
-        calls: Calls,
-    ) -> None:
-        self._out = context.out
-        self._connections = connections
-        self._sessions = sessions
-        self._membership = membership
-        self._providers = providers
-        self._calls = calls
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    membership: Membership
+    providers: Providers
+    calls: Calls
+
+    def __post_init__(self) -> None:
+        self._out = self.context.out
 
     def bound(self, provider: ConnectedProvider) -> None:
         """Say that a provider is bound, with the sessions that it has joined."""
@@ -58,9 +55,9 @@ class Binding:
         """Take a provider out of all its sessions; it stays connected."""
         former = provider.view.session_id
         for call in list(provider.calls.values()):
-            self._calls.cancel(call, code, reason, "unbound")
+            self.calls.cancel(call, code, reason, "unbound")
         for session in list(provider.sessions.values()):
-            self._membership.leave(provider, session)
+            self.membership.leave(provider, session)
         provider.is_everywhere = False
         provider.former_ids = []
         if provider.view.state != "bound":
@@ -75,13 +72,13 @@ class Binding:
     def disconnected(self, provider: ConnectedProvider, reason: str) -> None:
         """A provider's connection is gone: its calls fail, its tools go, its name is free."""
         former = provider.view.session_id
-        self._providers.depart(provider)
+        self.providers.depart(provider)
         text = f"provider '{provider.label}' disconnected"
         for call in list(provider.calls.values()):
-            self._calls.fail(call, CallError.DISCONNECTED, text)
+            self.calls.fail(call, CallError.DISCONNECTED, text)
         for session in list(provider.sessions.values()):
-            self._membership.leave(provider, session)
-        self._providers.connected.pop(provider.id, None)
+            self.membership.leave(provider, session)
+        self.providers.connected.pop(provider.id, None)
         provider.view = replace(
             provider.view, state="disconnected", session_id=None, tools=[], reason=reason
         )
@@ -99,12 +96,12 @@ class Binding:
         check_conflicts(target, Claimant.of(provider), tools)
         if cancel:
             for call in list(provider.calls.values()):
-                self._calls.cancel(
+                self.calls.cancel(
                     call, CallError.CANCELLED, "the provider moved to another session", "moved"
                 )
         hooks = provider.hooks[source.id]
-        self._membership.leave(provider, source)
-        self._membership.join(provider, target, tools, hooks.copy())
+        self.membership.leave(provider, source)
+        self.membership.join(provider, target, tools, hooks.copy())
         provider.moved(source.id, target.id)
         provider.view = replace(provider.described(), session_id=target.id)
         self._out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
@@ -114,10 +111,10 @@ class Binding:
 
         Who may not be there, or would clash with a tool of it, stays where it is.
         """
-        others = self._sessions.open.values()
+        others = self.sessions.open.values()
         if any(other is not session and other.is_main for other in others):
             return
-        for provider in list(self._providers.connected.values()):
+        for provider in list(self.providers.connected.values()):
             if not provider.had_no_choice or provider.is_everywhere:
                 continue
             source = next(iter(provider.sessions.values()), None)
@@ -127,4 +124,4 @@ class Binding:
             try:
                 self.move(provider, session, "the first session opened", cancel=False)
             except WireError as error:
-                self._connections.refuse(provider.connection, error)
+                self.connections.refuse(provider.connection, error)

@@ -1,5 +1,7 @@
 """How sessions end: closed by their host, replaced (`/clear`), or left by their last provider."""
 
+from dataclasses import KW_ONLY, dataclass
+
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
@@ -33,80 +35,59 @@ from tapui.wire.events import ProviderMoved, SessionClosed, SessionReplaced
 from tapui.wire.provider import SessionLifecycle
 
 
+@dataclass(eq=False, repr=False)
 class Endings:
     """Ends sessions."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        announcements: Announcements,
-        membership: Membership,
-        providers: Providers,
-        tools: ToolTable,
-        binding: Binding,
-        calls: Calls,
-        native: NativeCalls,
-        gates: Gates,
-        prompts: Prompts,
-        streams: Streams,
-        budgets: Budgets,
-        injects: Injects,
-        approvals: Approvals,
-        modes: Modes,
-        orders: Orders,
-        trustees: Trustees,
-        traces: Traces,
-        emitter_folders: EmitterFolders,
-        mcp_servers: McpServers,
-        part_questions: PartQuestions,
-    ) -> None:
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    announcements: Announcements
+    membership: Membership
+    providers: Providers
+    tools: ToolTable
+    binding: Binding
+    calls: Calls
+    native: NativeCalls
+    gates: Gates
+    prompts: Prompts
+    streams: Streams
+    budgets: Budgets
+    injects: Injects
+    approvals: Approvals
+    modes: Modes
+    orders: Orders
+    trustees: Trustees
+    traces: Traces
+    emitter_folders: EmitterFolders
+    mcp_servers: McpServers
+    part_questions: PartQuestions
+
+    def __post_init__(self) -> None:
+        context = self.context
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._connections = connections
-        self._sessions = sessions
-        self._announcements = announcements
-        self._membership = membership
-        self._providers = providers
-        self._tools = tools
-        self._binding = binding
-        self._calls = calls
-        self._native = native
-        self._gates = gates
-        self._prompts = prompts
-        self._streams = streams
-        self._budgets = budgets
-        self._injects = injects
-        self._approvals = approvals
-        self._modes = modes
-        self._orders = orders
-        self._trustees = trustees
-        self._traces = traces
-        self._emitter_folders = emitter_folders
-        self._mcp_servers = mcp_servers
-        self._part_questions = part_questions
 
     def close(self, session: OpenSession, reason: str) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""
         if not session.is_open:
             return
         session.is_open = False
-        self._sessions.remove(session)
-        self._tools.settle(session)
-        self._emitter_folders.session_ended(session)
-        self._mcp_servers.sessions_changed()
-        for call in [call for call in self._calls.pending.values() if call.session is session]:
-            self._calls.cancel(
+        self.sessions.remove(session)
+        self.tools.settle(session)
+        self.emitter_folders.session_ended(session)
+        self.mcp_servers.sessions_changed()
+        for call in [call for call in self.calls.pending.values() if call.session is session]:
+            self.calls.cancel(
                 call, CallError.DISCONNECTED, f"the session ended: {reason}", "session ended"
             )
-        self._native.session_ended(session, reason)
+        self.native.session_ended(session, reason)
         self._withdraw_approvals(session, "the session ended")
-        self._modes.session_ended(session)
-        self._orders.session_ended(session, "the session ended")
-        self._trustees.session_ended(session.id, self._held_grants())
-        self._providers.session_ended(session.id)
-        self._injects.session_ended(session)
+        self.modes.session_ended(session)
+        self.orders.session_ended(session, "the session ended")
+        self.trustees.session_ended(session.id, self._held_grants())
+        self.providers.session_ended(session.id)
+        self.injects.session_ended(session)
         session.view = replace(
             session.view,
             state="ended",
@@ -117,20 +98,20 @@ class Endings:
             reason=reason,
         )
         self._out.emit(SessionClosed(session.id, session.view))
-        self._traces.session_ended(session)
-        self._announcements.send()
+        self.traces.session_ended(session)
+        self.announcements.send()
         self._ask_to_leave(session)
 
     def _withdraw_approvals(self, session: OpenSession, reason: str) -> None:
-        for waiting in list(self._approvals.waiting.values()):
+        for waiting in list(self.approvals.waiting.values()):
             if waiting.view.session_id == session.id:
-                self._approvals.withdraw(waiting, reason=reason)
+                self.approvals.withdraw(waiting, reason=reason)
                 if waiting.view.kind == "mode":
-                    self._modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
+                    self.modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
                 elif isinstance(waiting.subject, AskedByAgent):
                     waiting.subject.decided("nobody", reason)
                 elif isinstance(waiting.subject, AskedByPart):
-                    self._part_questions.withdrawn(waiting, reason)
+                    self.part_questions.withdrawn(waiting, reason)
                 else:
                     waiting.asker.requests.pop(waiting.subject, None)
 
@@ -142,7 +123,7 @@ class Endings:
         }
         for provider in list(session.providers.values()):
             if provider not in session.leaving:
-                self._membership.leave(provider, session)
+                self.membership.leave(provider, session)
                 continue
             self._out.send(
                 provider.connection.id,
@@ -153,15 +134,15 @@ class Endings:
                 self._clock.now + limits.SHUTDOWN_MS / 1000, Due.SHUTDOWN, session
             )
         else:
-            self._membership.finish(session)
+            self.membership.finish(session)
 
     def left(self, provider: ConnectedProvider, session: OpenSession) -> None:
         """A provider has cleaned up after an ended session, or its time is over."""
         if provider.is_everywhere:
-            self._membership.leave(provider, session)
-            self._providers.refresh(provider)
+            self.membership.leave(provider, session)
+            self.providers.refresh(provider)
         else:
-            self._binding.unbind(provider, CallError.DISCONNECTED, "the session ended")
+            self.binding.unbind(provider, CallError.DISCONNECTED, "the session ended")
 
     def shutdown_over(self, session: OpenSession) -> None:
         """The 10 s are over: who has not answered is unbound."""
@@ -173,56 +154,56 @@ class Endings:
 
         The calls of `former` end with it. Providers that are in both stay in `current`.
         """
-        for call in [call for call in self._calls.pending.values() if call.session is former]:
-            self._calls.cancel(
+        for call in [call for call in self.calls.pending.values() if call.session is former]:
+            self.calls.cancel(
                 call, CallError.DISCONNECTED, "the session was replaced", "session ended"
             )
         for provider in list(former.providers.values()):
             if provider.is_in(current):
-                self._membership.leave(provider, former)
-                self._streams.provider_joined(former.id, provider.name)  # its lines go along
-                self._providers.refresh(provider)
+                self.membership.leave(provider, former)
+                self.streams.provider_joined(former.id, provider.name)  # its lines go along
+                self.providers.refresh(provider)
         self._out.emit(SessionReplaced(current.id, current.view, former.id))
-        self._sessions.remove(former)
+        self.sessions.remove(former)
         self.replace(former, current)
 
     def replace(self, former: OpenSession, current: OpenSession) -> None:
         """Let `current` take the place of `former`: its providers, streams and grants go along."""
         former.is_open = False
         former.is_gone = True
-        self._traces.session_ended(former)
-        self._tools.settle(former)
-        self._sessions.replace(former, current)
-        self._trustees.session_replaced(former.id, current.id, self._held_grants())
-        self._providers.session_replaced(former.id, current.id)
-        self._streams.replace(former.id, current.id)
+        self.traces.session_ended(former)
+        self.tools.settle(former)
+        self.sessions.replace(former, current)
+        self.trustees.session_replaced(former.id, current.id, self._held_grants())
+        self.providers.session_replaced(former.id, current.id)
+        self.streams.replace(former.id, current.id)
         current.former_ids = (former.id, *former.former_ids)[: limits.MAX_FORMER_IDS]
-        self._budgets.replace_session(former, current)
-        self._emitter_folders.session_replaced(former, current)
-        self._mcp_servers.sessions_changed()
-        self._injects.replace_session(former, current)  # what was sent ends in the current one
-        self._gates.replace_session(former, current)
-        self._prompts.replace_session(former, current)
-        self._calls.replace_session(former, current)
-        self._native.session_ended(former, "replaced")
+        self.budgets.replace_session(former, current)
+        self.emitter_folders.session_replaced(former, current)
+        self.mcp_servers.sessions_changed()
+        self.injects.replace_session(former, current)  # what was sent ends in the current one
+        self.gates.replace_session(former, current)
+        self.prompts.replace_session(former, current)
+        self.calls.replace_session(former, current)
+        self.native.session_ended(former, "replaced")
         self._withdraw_approvals(former, "the session was replaced")
-        self._modes.session_ended(former)
-        self._orders.session_ended(former, "the session was replaced")
+        self.modes.session_ended(former)
+        self.orders.session_ended(former, "the session was replaced")
         for provider in list(former.providers.values()):
             self._carry_over(provider, former, current)
 
     def _held_grants(self) -> list[Grant]:
         """Return what connections may bind, and those who may come back."""
-        connections = self._connections.by_number.values()
+        connections = self.connections.by_number.values()
         held = [one.grant for one in connections if one.grant is not None]
-        return held + self._providers.departed_grants()
+        return held + self.providers.departed_grants()
 
     def _carry_over(
         self, provider: ConnectedProvider, former: OpenSession, current: OpenSession
     ) -> None:
         tools = provider.tools.get(former.id, [])
         try:
-            if self._providers.holder([current], provider.name, provider.view.instance):
+            if self.providers.holder([current], provider.name, provider.view.instance):
                 raise WireError(
                     ErrorCode.DUPLICATE_INSTANCE,
                     f"another connection is '{provider.label}' in session {current.id}",
@@ -230,18 +211,18 @@ class Endings:
                 )
             check_conflicts(current, Claimant.of(provider), tools)
         except WireError as error:
-            self._connections.refuse(provider.connection, error)
-            self._budgets.forget_provider(current, provider)
-            self._injects.forget_provider(current, provider)
-            self._gates.provider_gone(provider, current.id)
-            self._prompts.provider_gone(provider, current.id)
+            self.connections.refuse(provider.connection, error)
+            self.budgets.forget_provider(current, provider)
+            self.injects.forget_provider(current, provider)
+            self.gates.provider_gone(provider, current.id)
+            self.prompts.provider_gone(provider, current.id)
             self.left(provider, former)
             return
         provider.sessions.pop(former.id)
         provider.tools.pop(former.id)
         hooks = provider.hooks.pop(former.id, None)
         former.providers.pop(provider.id)
-        self._membership.join(provider, current, tools, hooks.copy() if hooks else None)
+        self.membership.join(provider, current, tools, hooks.copy() if hooks else None)
         if not provider.is_everywhere:
             provider.moved(former.id, current.id)
             provider.view = replace(provider.described(), session_id=current.id)

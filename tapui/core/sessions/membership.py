@@ -1,5 +1,7 @@
 """Membership: which provider is in which session, and how it enters and leaves one."""
 
+from dataclasses import KW_ONLY, dataclass
+
 from tapui.core.approvals.policies import Policies
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
@@ -22,33 +24,24 @@ READ_ONLY_BUILTINS = frozenset(
 )
 
 
+@dataclass(eq=False, repr=False)
 class Membership:
     """Puts providers into sessions, with their tools and hooks, and takes them out."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        tools: ToolTable,
-        gates: Gates,
-        prompts: Prompts,
-        streams: Streams,
-        budgets: Budgets,
-        injects: Injects,
-        policies: Policies,
-    ) -> None:
-        self._out, self._deadlines = context.out, context.deadlines
-        self._connections = connections
-        self._sessions = sessions
-        self._tools = tools
-        self._gates = gates
-        self._prompts = prompts
-        self._streams = streams
-        self._budgets = budgets
-        self._injects = injects
-        self._policies = policies
+    context: CoreContext
+    _: KW_ONLY
+    connections: Connections
+    sessions: OpenSessions
+    tools: ToolTable
+    gates: Gates
+    prompts: Prompts
+    streams: Streams
+    budgets: Budgets
+    injects: Injects
+    policies: Policies
+
+    def __post_init__(self) -> None:
+        self._out, self._deadlines = self.context.out, self.context.deadlines
 
     def join(
         self,
@@ -73,26 +66,26 @@ class Membership:
         provider.tools[session.id] = tools
         provider.hooks[session.id] = hooks or provider.declared.copy()
         session.providers[provider.id] = provider
-        self._streams.provider_joined(session.id, provider.name)
-        self._policies.hooks_changed(session)
-        self._tools.put(session, provider, tools, read_only)
-        self._sessions.refresh_providers(session)
+        self.streams.provider_joined(session.id, provider.name)
+        self.policies.hooks_changed(session)
+        self.tools.put(session, provider, tools, read_only)
+        self.sessions.refresh_providers(session)
 
     def leave(self, provider: ConnectedProvider, session: OpenSession) -> None:
         """Take a provider out of a session, its tools with it."""
         provider.sessions.pop(session.id, None)
         provider.tools.pop(session.id, None)
-        self._gates.provider_gone(provider, session.id)
-        self._prompts.provider_gone(provider, session.id)
+        self.gates.provider_gone(provider, session.id)
+        self.prompts.provider_gone(provider, session.id)
         provider.hooks.pop(session.id, None)
         session.providers.pop(provider.id, None)
-        self._policies.hooks_changed(session)
+        self.policies.hooks_changed(session)
         if session.is_open and not instances_of(session, provider.name):
-            self._streams.provider_left(session.id, provider.name)
-        self._tools.remove(session, provider)
-        self._budgets.forget_provider(session, provider)
-        self._injects.forget_provider(session, provider)
-        self._sessions.refresh_providers(session)
+            self.streams.provider_left(session.id, provider.name)
+        self.tools.remove(session, provider)
+        self.budgets.forget_provider(session, provider)
+        self.injects.forget_provider(session, provider)
+        self.sessions.refresh_providers(session)
         session.leaving.pop(provider, None)
         if not session.is_open and not session.leaving:
             self.finish(session)
@@ -104,10 +97,10 @@ class Membership:
         session.is_gone = True
         self._deadlines.cancel(session.shutdown)
         session.shutdown = None
-        self._sessions.forget(session)
-        if session.id not in self._sessions.open:
-            self._streams.drop(session.id)
-        host = self._connections.by_number.get(session.host)
+        self.sessions.forget(session)
+        if session.id not in self.sessions.open:
+            self.streams.drop(session.id)
+        host = self.connections.by_number.get(session.host)
         if host is not None and host.is_open:
             self._out.send(host.id, HostSessionClosed(session.id))
 
@@ -119,7 +112,7 @@ class Membership:
         if session_id not in provider.sessions and session_id in provider.former_ids:
             return next(iter(provider.sessions.values()), None)
         return provider.sessions.get(session_id) or provider.sessions.get(
-            self._sessions.aliases.get(session_id, "")
+            self.sessions.aliases.get(session_id, "")
         )
 
     def session_of(
@@ -144,7 +137,7 @@ class Membership:
         else:
             session = self.named(provider, session_id)
         if session is None or not (
-            session.is_open or (may_be_ending and session.id not in self._sessions.open)
+            session.is_open or (may_be_ending and session.id not in self.sessions.open)
         ):
             raise no_session(session_id or provider.view.session_id or "")
         return session
