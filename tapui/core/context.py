@@ -19,7 +19,7 @@ from tapui.wire.subjects import Cut
 from tapui.wire.surrogates import without_surrogates
 
 
-class Mint(Protocol):
+class IdSource(Protocol):
     """Injected source of everything random and of wall-clock time."""
 
     def id(self, prefix: str) -> str:
@@ -44,19 +44,19 @@ class Mint(Protocol):
 class Clock:
     """`now` is set by the gateway with each input, in seconds of the shell's steady clock."""
 
-    __slots__ = ("_mint", "_stamp", "_stamped", "now")
+    __slots__ = ("_ids", "_stamp", "_stamped", "now")
 
-    def __init__(self, mint: Mint) -> None:
-        self._mint = mint
+    def __init__(self, ids: IdSource) -> None:
+        self._ids = ids
         self.now = 0.0
         self._stamped, self._stamp = -1.0, ""
 
     def timestamp(self, later: float = 0.0) -> str:
         """Return the time `later` seconds from now as RFC 3339."""
         if later:
-            return self._mint.timestamp(self.now + later)
+            return self._ids.timestamp(self.now + later)
         if self.now != self._stamped:
-            self._stamped, self._stamp = self.now, self._mint.timestamp(self.now)
+            self._stamped, self._stamp = self.now, self._ids.timestamp(self.now)
         return self._stamp
 
 
@@ -170,11 +170,11 @@ class CoreContext:
     `repr`: each holds others, and a log that prints one would print them all.
     """
 
-    __slots__ = ("clock", "deadlines", "mint", "out", "tickets")
+    __slots__ = ("clock", "deadlines", "ids", "out", "tickets")
 
-    def __init__(self, run: str, mint: Mint, inline_bytes: int) -> None:
-        self.mint = mint
-        self.clock = Clock(mint)
+    def __init__(self, run: str, ids: IdSource, inline_bytes: int) -> None:
+        self.ids = ids
+        self.clock = Clock(ids)
         self.out = Output(run, self.clock, inline_bytes)
         self.deadlines = Deadlines()
         self.tickets = Tickets()

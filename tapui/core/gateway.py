@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
-from tapui.core.context import Mint
+from tapui.core.context import IdSource
 from tapui.core.conversations.legal import LEGAL
 from tapui.core.deadlines import Due
 from tapui.core.effects import ConnectionId, Effect
@@ -57,7 +57,7 @@ class Gateway:
         self,
         *,
         run: str,
-        mint: Mint,
+        ids: IdSource,
         settings: Settings,
         persist_dir: Callable[[str], str],
         matcher: Matcher,
@@ -67,7 +67,7 @@ class Gateway:
     ) -> None:
         self.parts = parts = Parts(
             run=run,
-            mint=mint,
+            ids=ids,
             settings=settings,
             persist_dir=persist_dir,
             matcher=matcher,

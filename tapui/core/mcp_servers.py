@@ -16,7 +16,7 @@ class McpServers:
     """Nothing is asked of the shell until it can run servers (`begin`)."""
 
     def __init__(self, context: CoreContext, *, sessions: OpenSessions, trustees: Trustees) -> None:
-        self._out, self._mint = context.out, context.mint
+        self._out, self._ids = context.out, context.ids
         self._sessions = sessions
         self._trustees = trustees
         self._is_on = False
@@ -58,7 +58,7 @@ class McpServers:
         session = self._sessions.get(session_id)
         if session is None or not session.is_open:
             return None
-        token = Secret(self._mint.token("ptk-"))
+        token = Secret(self._ids.token("ptk-"))
         self._trustees.add(Grant("project", token, {session.id}, is_bridge=True))
         return token
 

@@ -13,7 +13,7 @@ from tapui.core.approvals.reactions import Reactions
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
-from tapui.core.context import CoreContext, Mint
+from tapui.core.context import CoreContext, IdSource
 from tapui.core.conversations.builtin import BuiltinConversation
 from tapui.core.conversations.caller import CallerConversation
 from tapui.core.conversations.connections import BadFrames, Connections
@@ -63,13 +63,13 @@ class Parts:
         self,
         *,
         run: str,
-        mint: Mint,
+        ids: IdSource,
         settings: Settings,
         persist_dir: Callable[[str], str],
         matcher: Matcher,
         most_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        self.context = context = CoreContext(run, mint, settings.records.inline)
+        self.context = context = CoreContext(run, ids, settings.records.inline)
 
         # What is known
         self.connections = connections = Connections(context)

@@ -66,7 +66,7 @@ class Traces:
     """Makes the spans. Without `is_on` there are none: what comes from outside is handed on."""
 
     def __init__(self, context: CoreContext, *, is_on: bool) -> None:
-        self._clock, self._out, self._mint = context.clock, context.out, context.mint
+        self._clock, self._out, self._ids = context.clock, context.out, context.ids
         self._is_on = is_on
         self._room = 0
         self._second_ends = 0.0
@@ -80,7 +80,7 @@ class Traces:
         if not self._is_wanted(call.session, parent):
             return given if parent is not None else None
         self._place_call(call, parent)
-        call.span_id = self._mint.span()
+        call.span_id = self._ids.span()
         call.sent, call.sent_at = self._clock.now, self._clock.timestamp()
         return written(call.trace_id, call.span_id)
 
@@ -96,7 +96,7 @@ class Traces:
             _of_call(
                 "queue",
                 call,
-                span_id=self._mint.span(),
+                span_id=self._ids.span(),
                 started_at=call.view.started_at,
                 duration=self._since(call.started),
             ),
@@ -120,7 +120,7 @@ class Traces:
         if call.trace_id:
             return
         if parent is None and call.session.trace is None:
-            call.trace_id = self._mint.trace()
+            call.trace_id = self._ids.trace()
             return
         if parent is not None:
             call.trace_id, call.parent_id = parent.trace_id, parent.span_id
@@ -128,7 +128,7 @@ class Traces:
         if turn is None:
             return
         if not turn.trace_id:
-            self._settle(call.session, turn, call.trace_id or self._mint.trace())
+            self._settle(call.session, turn, call.trace_id or self._ids.trace())
         if parent is None:
             call.trace_id, call.parent_id = turn.trace_id, turn.span_id
 
@@ -143,7 +143,7 @@ class Traces:
             return
         span = Span(
             trace_id=parent.trace_id if parent is not None else "",
-            span_id=self._mint.span(),
+            span_id=self._ids.span(),
             parent_id=parent.span_id if parent is not None else None,
             name="gate",
             started_at=view.started_at,
@@ -157,7 +157,7 @@ class Traces:
     def prompt_began(self, session: OpenSession) -> None:
         """A prompt is on its way to a session: spans until its turn begins belong to that."""
         if self._is_on and session.trace is None and session.is_open:
-            session.trace = TurnTrace(self._mint.span())
+            session.trace = TurnTrace(self._ids.span())
 
     def prompt_ended(self, session: OpenSession, began: tuple[float, str]) -> None:
         """A prompt was prepared. `began` is the clock's time then, and the same as RFC 3339."""
@@ -165,7 +165,7 @@ class Traces:
             return
         span = Span(
             trace_id="",
-            span_id=self._mint.span(),
+            span_id=self._ids.span(),
             name="prompt",
             started_at=began[1],
             duration=self._since(began[0]),
@@ -182,7 +182,7 @@ class Traces:
         parent, began = inject.parent, session.dispatched
         span = Span(
             trace_id=parent[0] if parent is not None else "",
-            span_id=self._mint.span(),
+            span_id=self._ids.span(),
             parent_id=parent[1] if parent is not None else None,
             name="dispatch",
             started_at=began[1],
@@ -230,14 +230,14 @@ class Traces:
         if known is None:
             if running is None:
                 return
-            known = session.trace = TurnTrace(self._mint.span())
+            known = session.trace = TurnTrace(self._ids.span())
         elif known.started_at == began:
             return
         elif known.started_at:
             self._turn_ended(session, known)
             if running is None:
                 return
-            known = session.trace = TurnTrace(self._mint.span())
+            known = session.trace = TurnTrace(self._ids.span())
         known.started, known.started_at = self._clock.now, began
 
     def session_ended(self, session: OpenSession) -> None:
@@ -246,7 +246,7 @@ class Traces:
             self._turn_ended(session, session.trace)
 
     def _turn_ended(self, session: OpenSession, trace: TurnTrace) -> None:
-        self._settle(session, trace, trace.trace_id or self._mint.trace())
+        self._settle(session, trace, trace.trace_id or self._ids.trace())
         session.trace = None
         if not trace.started_at:
             return  # the prompt led to none
@@ -277,14 +277,14 @@ class Traces:
             if turn is not None and not turn.trace_id:
                 self._settle(session, turn, span.trace_id)
         elif turn is None:
-            span = replace(span, trace_id=self._mint.trace())
+            span = replace(span, trace_id=self._ids.trace())
         elif turn.trace_id:
             span = replace(span, trace_id=turn.trace_id, parent_id=turn.span_id)
         elif len(turn.waiting) < limits.MAX_WAITING_SPANS:
             turn.waiting.append(span)
             return
         else:
-            self._settle(session, turn, self._mint.trace())
+            self._settle(session, turn, self._ids.trace())
             span = replace(span, trace_id=turn.trace_id, parent_id=turn.span_id)
         self._emit(session, span)
 

@@ -19,7 +19,7 @@ _DRIFT = 0.25
 """Seconds by which wall clock and steady clock may part before the calendar follows."""
 
 
-class SystemMint:
+class SystemIds:
     """Ids from a random start and a counter, secrets from `secrets`, time from the wall clock.
 
     Between calls of `follow()` the calendar runs with the steady clock (`time.monotonic`), so

@@ -44,7 +44,7 @@ from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inspections import Inspections
 from tapui.runtime.person import Person
 from tapui.runtime.ports import InProcessEnd, InProcessPort, Port, SlowReaders, SocketPort
-from tapui.runtime.system import SystemMint
+from tapui.runtime.system import SystemIds
 from tapui.runtime.tuning import RightOfWay
 from tapui.text import safe_text
 from tapui.update import UpdatedError
@@ -83,7 +83,7 @@ class LoopTurn:
         self,
         gateway: Gateway,
         journal: Journal,
-        mint: SystemMint,
+        ids: SystemIds,
         loop: asyncio.AbstractEventLoop,
         *,
         on_stop: Callable[[], None],
@@ -94,7 +94,7 @@ class LoopTurn:
     ) -> None:
         self.gateway = gateway
         self._journal = journal
-        self._mint = mint
+        self._ids = ids
         self._loop = loop
         self._on_stop = on_stop
         self.flush: Flush = _no_sockets
@@ -111,7 +111,7 @@ class LoopTurn:
         self._slow = SlowReaders(gateway, self._ports)
         self._touched: set[ConnectionId] = set()
         self._inspections = Inspections(
-            self._ports, lambda: mint.timestamp(time.monotonic()), (masks or Masks()).masked_text
+            self._ports, lambda: ids.timestamp(time.monotonic()), (masks or Masks()).masked_text
         )
         self.received: Receive = self._received
         """A complete text message arrived. (Another function while somebody inspects: while nobody
@@ -324,7 +324,7 @@ class LoopTurn:
     def _run(self) -> None:
         self._is_scheduled = False
         self._now = 0.0
-        self._mint.follow()
+        self._ids.follow()
         entries, bodies, effects = self.gateway.take()
         if entries:
             self._record(entries, bodies)

@@ -27,7 +27,7 @@ from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime import tuning
 from tapui.runtime.agents import Agents
-from tapui.runtime.system import RegexMatcher, SystemMint, new_run
+from tapui.runtime.system import RegexMatcher, SystemIds, new_run
 from tapui.runtime.turn import LoopTurn
 from tapui.runtime.websocket.server import Server
 from tapui.secret import Secret
@@ -80,13 +80,13 @@ class RunningGateway:
         """
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
-        run, mint = new_run(), SystemMint()
+        run, ids = new_run(), SystemIds()
         agents = Agents(home.state, os.getpid(), lambda text: self._tell(text, "warning"))
         most = places_for(tuning.descriptors())
         try:
             self.gateway = Gateway(
                 run=run,
-                mint=mint,
+                ids=ids,
                 settings=options.settings,
                 persist_dir=lambda name: str(home.copilot / "providers" / folder_name(name)),
                 matcher=RegexMatcher(),
@@ -100,7 +100,7 @@ class RunningGateway:
             self.turn = LoopTurn(
                 self.gateway,
                 self.journal,
-                mint,
+                ids,
                 asyncio.get_running_loop(),
                 on_stop=self._on_stop,
                 agents=agents,

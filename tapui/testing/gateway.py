@@ -37,7 +37,7 @@ from tapui.files.locked_folder import FOLDER_MODE, folder_name
 from tapui.policies.rule_reader import FolderRules
 from tapui.provider.link import LinkLost
 from tapui.runtime import disk_work
-from tapui.runtime.system import RegexMatcher, SystemMint, new_run
+from tapui.runtime.system import RegexMatcher, SystemIds, new_run
 from tapui.settings import Settings
 from tapui.wire import limits
 from tapui.wire.codec import encode
@@ -135,7 +135,7 @@ class MemoryGateway:
         """How many turns brought something forth: it stands still while nothing goes on."""
         self.core = Gateway(
             run=new_run(),
-            mint=SystemMint(),
+            ids=SystemIds(),
             settings=Settings(),
             persist_dir=lambda name: str(folders.of_provider(name)),
             matcher=RegexMatcher(),

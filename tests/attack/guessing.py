@@ -13,13 +13,13 @@ from tapui.wire import provider as p
 from tapui.wire import tower as t
 from tapui.wire.codec import encode
 from tapui.wire.message import Error
-from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, CountingMint
+from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, CountingIds
 
 ORIGINS = (None, "https://a.example", "https://b.example", "https://c.example")
 MINUTE = 60.0
 
 
-class SecretMint(CountingMint):
+class SecretIds(CountingIds):
     """Ids by number; codes by the dice, which the attacker does not see."""
 
     def __init__(self, dice: Random) -> None:
@@ -62,7 +62,7 @@ class Attack:
         self.tally = Tally()
         self._gateway = Gateway(
             run="run-1",
-            mint=SecretMint(Random(seed + 1)),
+            ids=SecretIds(Random(seed + 1)),
             settings=Settings(),
             persist_dir=lambda name: name,
             matcher=RegexMatcher(),

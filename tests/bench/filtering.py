@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 from tapui.core.gateway import Gateway as Core
-from tapui.runtime.system import RegexMatcher, SystemMint
+from tapui.runtime.system import RegexMatcher, SystemIds
 from tapui.settings import Settings
 from tapui.wire.codec import encode
 from tapui.wire.limits import PUSHES_PER_SECOND
@@ -65,7 +65,7 @@ def core(seconds: float) -> Lines:
     """Measure one provider's lines through the core alone, events encoded for the record."""
     gateway = Core(
         run="bench",
-        mint=SystemMint(),
+        ids=SystemIds(),
         settings=Settings(),
         persist_dir=lambda name: name,
         matcher=RegexMatcher(),

@@ -114,7 +114,7 @@ def tool(name: str, **more: Any) -> Json:
     return {**GREET, "name": name, **more}
 
 
-class CountingMint:
+class CountingIds:
     """Ids, tokens and codes by number, and times since the beginning of a day."""
 
     def __init__(self) -> None:
@@ -292,10 +292,10 @@ class Conversation:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.now = 0.0
-        self.mint = CountingMint()
+        self.ids = CountingIds()
         self.gateway = Gateway(
             run="run-1",
-            mint=self.mint,
+            ids=self.ids,
             settings=settings or Settings(),
             persist_dir=lambda name: f"/providers/{name}",
             matcher=RegexMatcher(),

@@ -97,7 +97,7 @@ def of_host(talk: Conversation, dice: Random, peer: Peer) -> Json:
     if kind == 9:
         return {"type": "approval.withdraw", "id": one(dice, ["r1", "r2"])}
     if kind == 10:
-        order = f"m-{talk.mint.numbers.get('m', 0)}"
+        order = f"m-{talk.ids.numbers.get('m', 0)}"
         return {"type": "mode.result", "id": order, "ok": dice.random() < 0.7}
     if kind == 11:
         kind_ = dice.choice(["hook.preToolUse", "prompt.submitted"])
@@ -169,7 +169,7 @@ def of_provider(talk: Conversation, dice: Random, peer: Peer) -> Json:
 
 def hello(talk: Conversation, dice: Random) -> Json:
     open_ = talk.gateway.parts.sessions.open
-    tokens = [f"tok-{n}" for n in range(max(1, talk.mint.numbers.get("tok-", 0) - 5), 99)][:6]
+    tokens = [f"tok-{n}" for n in range(max(1, talk.ids.numbers.get("tok-", 0) - 5), 99)][:6]
     message: Json = {
         "type": "hello",
         "name": one(dice, NAMES, "tap", ""),
@@ -224,7 +224,7 @@ def of_tower(talk: Conversation, dice: Random, peer: Peer) -> Json:
 
 
 def of_stranger(talk: Conversation, dice: Random, peer: Peer) -> Json:
-    code = f"{talk.mint.numbers.get('code', 0):06d}"
+    code = f"{talk.ids.numbers.get('code', 0):06d}"
     messages: list[Json] = [
         {"type": "auth", "mode": "pair"},
         {"type": "auth.confirm", "code": one(dice, [code], "x")},

@@ -377,7 +377,7 @@ def test_a_prompt_needs_no_word_of_the_person_and_one_is_all_that_may_wait(
     answer = agent.hears()
     assert (answer.emitter.state, answer.emitter.next_run_at) == (
         "waiting",
-        talk.mint.timestamp(talk.now + 600),
+        talk.ids.timestamp(talk.now + 600),
     )
     agent.asks(name="more", kind="oneTime", prompt="And again.")
     assert agent.is_refused() == "another prompt of yours waits or runs already: stop it first"

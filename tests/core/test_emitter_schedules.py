@@ -43,7 +43,7 @@ def test_the_next_run_begins_an_interval_after_the_end_of_the_last(
     assert shell.runs() == 1, "a run never overlaps itself"
     shell.ends()
     shown = shell.shown()
-    assert (shown.state, shown.next_run_at) == ("waiting", talk.mint.timestamp(talk.now + 60))
+    assert (shown.state, shown.next_run_at) == ("waiting", talk.ids.timestamp(talk.now + 60))
     talk.wait(59)
     assert shell.runs() == 1
     talk.wait(1)
@@ -116,7 +116,7 @@ def test_an_interval_that_is_longer_than_the_longest_pause_stays_as_it_is(
 def test_long_intervals_are_as_long_as_they_are(
     talk: Conversation, shell: EmitterShell, host: Peer, days: int
 ) -> None:
-    talk.mint.timestamp = lambda now: f"{now:.0f}"  # type: ignore[method-assign]
+    talk.ids.timestamp = lambda now: f"{now:.0f}"  # type: ignore[method-assign]
     shell.write("/repo", timed(days * 86400), allows=True)
     host.open("s1", cwd="/repo")
     shell.starts()

@@ -139,9 +139,9 @@ def test_a_wrong_code_closes_and_burns(scene: Scene, code: str, is_open: bool) -
 def test_while_unopened_there_is_no_code_to_guess(scene: Scene) -> None:
     client = ask(scene.talk)
     client.hear()
-    assert scene.talk.mint.numbers.get("code") is None
+    assert scene.talk.ids.numbers.get("code") is None
     assert client.error(type="auth.confirm", code="000000")["code"] == "AUTH_FAILED"
-    assert scene.talk.mint.numbers.get("code") is None
+    assert scene.talk.ids.numbers.get("code") is None
 
 
 def test_a_code_is_one_connections(scene: Scene) -> None:
@@ -357,7 +357,7 @@ def test_a_client_that_ends_while_its_opening_is_recorded_gets_no_code(
     scene.talk.recorded(is_ok=is_ok)
     assert scene.tower.hear_of("approval.revealed") == []
     assert scene.talk.gateway.state.approvals["a-1"].state == settled
-    assert scene.talk.mint.numbers.get("code") is None
+    assert scene.talk.ids.numbers.get("code") is None
     assert scene.talk.deadlines == 0
 
 
@@ -370,7 +370,7 @@ def test_an_opening_that_cannot_be_recorded_refuses_the_client(scene: Scene) -> 
     assert error["code"] == "INTERNAL"
     assert client.hear()[0]["code"] == "AUTH_FAILED"
     assert client.closed
-    assert scene.talk.mint.numbers.get("code") is None
+    assert scene.talk.ids.numbers.get("code") is None
     (shown,) = scene.talk.tower().ack["state"]["approvals"]
     assert (shown["state"], shown["reason"]) == ("failed", "the decision could not be recorded")
     scene.talk.wait(200)
@@ -384,7 +384,7 @@ def test_a_right_code_whose_approval_cannot_be_recorded_earns_nothing(scene: Sce
     scene.talk.records = "refused"
     assert client.error(type="auth.confirm", code=code)["code"] == "AUTH_FAILED"
     assert client.closed
-    assert scene.talk.mint.numbers.get("ext-") is None
+    assert scene.talk.ids.numbers.get("ext-") is None
 
 
 # How many may ask

@@ -29,7 +29,7 @@ from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
 from tapui.wire.errors import CallError
 from tapui.wire.message import Error, Message
-from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
+from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, TOOLS_TOKEN, CountingIds
 from tests.fuzz.corpus import RULE, TOOL
 
 Json = dict[str, Any]
@@ -49,7 +49,7 @@ class Stage:
         self.now = 0.0
         self.gateway = Gateway(
             run="run-1",
-            mint=CountingMint(),
+            ids=CountingIds(),
             settings=Settings(approvals=Answering(command_line="always")),
             persist_dir=lambda name: f"/providers/{name}",
             matcher=MATCHER,

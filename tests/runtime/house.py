@@ -11,7 +11,7 @@ from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN
 from tapui.records.journal import Journal
 from tapui.runtime.agents import Agents
-from tapui.runtime.system import RegexMatcher, SystemMint
+from tapui.runtime.system import RegexMatcher, SystemIds
 from tapui.runtime.turn import LoopTurn
 from tapui.settings import Answering, Records, Settings
 from tapui.wire.codec import encode
@@ -68,10 +68,10 @@ class House:
 
     def __init__(self, state: Path, persist_dir: Callable[[str], Path] | None = None) -> None:
         self.state = state
-        mint = SystemMint()
+        ids = SystemIds()
         self.gateway = Gateway(
             run="run-1",
-            mint=mint,
+            ids=ids,
             settings=Settings(approvals=Answering(command_line="always")),
             persist_dir=lambda name: str(state / name),
             matcher=RegexMatcher(),
@@ -86,7 +86,7 @@ class House:
         self.turn = LoopTurn(
             self.gateway,
             self.journal,
-            mint,
+            ids,
             asyncio.get_running_loop(),
             on_stop=lambda: self.stops.append(None),
             agents=Agents(state),

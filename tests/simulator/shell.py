@@ -49,7 +49,7 @@ from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import InspectLines, TowerSnapshot
-from tests.core.harness import PERSON, CountingMint
+from tests.core.harness import PERSON, CountingIds
 from tests.simulator.inside import InsideHost, InsideProvider, InsideTower, SpoiltPort
 from tests.simulator.world import Link, World
 
@@ -80,8 +80,8 @@ def _status(pid: int) -> Status | None:
     return Status(pid, person.name, 4020, pid, 4020, 1, pid, person.start)
 
 
-class FollowingMint(CountingMint):
-    """A mint as the turn wants it; its calendar is the world's."""
+class FollowingIds(CountingIds):
+    """Ids as the turn wants them; its calendar is the world's."""
 
     def follow(self) -> None:
         """There is one clock only."""
@@ -398,7 +398,7 @@ class ShellWorld(World):
         self.shell = LoopTurn(
             self.gateway,
             self.journal,
-            FollowingMint(),  # type: ignore[arg-type]
+            FollowingIds(),  # type: ignore[arg-type]
             self.loop,  # type: ignore[arg-type]
             on_stop=lambda: None,
             agents=NoAgents(self.folder),

@@ -35,7 +35,7 @@ from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
 from tapui.wire.message import Message
 from tapui.wire.surrogates import without_surrogates
-from tests.core.harness import INTERNAL_TOKEN, PERSON, PROVIDER_TOKEN, TOOLS_TOKEN, CountingMint
+from tests.core.harness import INTERNAL_TOKEN, PERSON, PROVIDER_TOKEN, TOOLS_TOKEN, CountingIds
 from tests.simulator.emitters import EmitterShell
 from tests.simulator.ledger import Ledger
 
@@ -156,10 +156,10 @@ class World:
         self.seed = seed
         self.dice = Random(seed)
         self.now = 0.0
-        self.mint = CountingMint()
+        self.ids = CountingIds()
         self.gateway = Gateway(
             run="run-1",
-            mint=self.mint,
+            ids=self.ids,
             settings=Settings(),
             persist_dir=lambda name: f"/providers/{name}",
             matcher=PlainMatcher(),

@@ -289,7 +289,7 @@ def test_a_prompt_comes_once_after_its_delay(
     told = caller.calls("tap_schedule_prompt", prompt="Look again.", **{key: "10 minutes"})
     assert (told["name"], told["status"]) == ("later", "waiting")
     assert (told["runSchedule"], told["in"]) == ("oneTime", "10m")
-    assert told["nextRunAt"] == talk.mint.timestamp(talk.now + 600)
+    assert told["nextRunAt"] == talk.ids.timestamp(talk.now + 600)
     assert caller.fails("tap_schedule_prompt", prompt="And again.", **{"in": "1m"}) == (
         "another prompt of yours waits or runs already: stop it first"
     )

@@ -74,7 +74,7 @@ class Approvals:
 
     def __init__(self, context: CoreContext) -> None:
         self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
-        self._deadlines, self._mint = context.deadlines, context.mint
+        self._deadlines, self._ids = context.deadlines, context.ids
         self.waiting: dict[str, WaitingApproval] = {}
         """What can be decided, withdrawn or expire; pairings that are being revealed, too."""
         self.deciding: dict[str, WaitingApproval] = {}
@@ -102,7 +102,7 @@ class Approvals:
         `judged` is what rules say of it, and `rule` the one that decides.
         """
         view = Approval(
-            id=self._mint.id("a"),
+            id=self._ids.id("a"),
             kind=kind,
             state="waiting",
             detail=detail,

@@ -35,7 +35,7 @@ class Modes:
 
     def __init__(self, context: CoreContext) -> None:
         self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
-        self._deadlines, self._mint = context.deadlines, context.mint
+        self._deadlines, self._ids = context.deadlines, context.ids
         self._setting: dict[str, ModeOrder] = {}
 
     def order(self, order: ModeOrder) -> None:
@@ -54,7 +54,7 @@ class Modes:
         elif not order.session.is_open:
             self._end(order, "the session has ended")
         else:
-            order.set_id = self._mint.id("m")
+            order.set_id = self._ids.id("m")
             self._setting[order.set_id] = order
             order.deadline = self._deadlines.add(
                 self._clock.now + limits.MODE_SET_TIMEOUT, Due.MODE_SET, order

@@ -147,7 +147,7 @@ class Calls:
 
     def __init__(self, context: CoreContext, *, traces: Traces, timeout: float) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._traces = traces
         self._timeout_ms = timeout * 1000
         self._lanes = Lanes()
@@ -209,7 +209,7 @@ class Calls:
     ) -> PendingCall:
         out = self._out
         timeout = self._timeout_of(tool, invoke)
-        call_id = self._mint.id("call")
+        call_id = self._ids.id("call")
         kept, kept_cut = out.recordable(args)
         view = Call(
             id=call_id,
@@ -310,7 +310,7 @@ class Calls:
         out, data = self._out, listing(session, entry.owner)
         kept, kept_cut = out.recordable(data)
         view = Call(
-            id=self._mint.id("call"),
+            id=self._ids.id("call"),
             session_id=session.id,
             provider=entry.owner,
             tool=invoke.tool,

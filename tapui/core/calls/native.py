@@ -48,7 +48,7 @@ class NativeCalls:
     """Follows the native calls of all sessions."""
 
     def __init__(self, context: CoreContext) -> None:
-        self._clock, self._out, self._mint = context.clock, context.out, context.mint
+        self._clock, self._out, self._ids = context.clock, context.out, context.ids
 
     def happened(self, session: OpenSession, host: str, message: SessionEvent) -> Raw:
         """Take a `tool.execution_start` or `tool.execution_complete` of a session.
@@ -68,7 +68,7 @@ class NativeCalls:
         if known is not None:
             call_id = known.call_id
         else:
-            call_id = self._mint.id("call") if id_ in out.state.calls else id_
+            call_id = self._ids.id("call") if id_ in out.state.calls else id_
         if len(session.native_calls) >= limits.MAX_NATIVE_CALLS:
             oldest = session.native_calls.pop(next(iter(session.native_calls)))
             self._give_up(session, oldest, "its end was not reported", CallError.INTERNAL)

@@ -218,7 +218,7 @@ class Hellos:
     persist_dir: Callable[[str], str]
 
     def __post_init__(self) -> None:
-        self._clock, self._out, self._mint = self.context.clock, self.context.out, self.context.mint
+        self._clock, self._out, self._ids = self.context.clock, self.context.out, self.context.ids
 
     def hello(self, connection: Connection, message: Hello) -> None:
         """Bind, or bind anew. A refusal with other than a form error unbinds."""
@@ -424,7 +424,7 @@ class Hellos:
         else:
             view, revisions = (
                 Provider(
-                    id=self._mint.id("p"),
+                    id=self._ids.id("p"),
                     name=message.name,
                     trust=grant.trust,
                     state="unbound",

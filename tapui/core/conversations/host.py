@@ -236,7 +236,7 @@ class HostConversation:
     mcp_servers: McpServers
 
     def __post_init__(self) -> None:
-        self._clock, self._out, self._mint = self.context.clock, self.context.out, self.context.mint
+        self._clock, self._out, self._ids = self.context.clock, self.context.out, self.context.ids
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""
@@ -250,7 +250,7 @@ class HostConversation:
         connection.host_asks_hooks = message.hooks
         connection.host_applies_sections = message.sections
         connection.host_starts, connection.host_launches = message.starts, message.launches
-        self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
+        self._out.send(connection.id, HostAck(self._ids.id("h"), limits.PROTOCOL_VERSION))
         self.starts.host_came(connection)
 
     # Sessions

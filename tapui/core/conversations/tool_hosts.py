@@ -71,7 +71,7 @@ class ToolHosts:
     host: HostConversation
 
     def __post_init__(self) -> None:
-        self._clock, self._out, self._mint = self.context.clock, self.context.out, self.context.mint
+        self._clock, self._out, self._ids = self.context.clock, self.context.out, self.context.ids
         self._tickets, self._deadlines = self.context.tickets, self.context.deadlines
         self._hosts: dict[ConnectionId, ToolHost] = {}
         self.pending: Deadline | None = None
@@ -106,7 +106,7 @@ class ToolHosts:
             connection.standing = Standing.TOOL_HOST
             connection.name = connection.host_kind = KIND
             self._hosts[connection.id] = ToolHost(connection)
-            self._out.send(connection.id, HostAck(self._mint.id("h"), limits.PROTOCOL_VERSION))
+            self._out.send(connection.id, HostAck(self._ids.id("h"), limits.PROTOCOL_VERSION))
 
         return handle
 

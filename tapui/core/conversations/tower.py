@@ -68,7 +68,7 @@ class TowerConversation:
     places: Places
 
     def __post_init__(self) -> None:
-        self._out, self._mint = self.context.out, self.context.mint
+        self._out, self._ids = self.context.out, self.context.ids
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 
@@ -219,7 +219,7 @@ class TowerConversation:
     def token_mint(self, connection: Connection, message: TokenMint) -> None:
         """Make a provider token for one session; it dies with the session."""
         session = self.sessions.required(message.session_id)
-        token = self._mint.token("ptk-")
+        token = self._ids.token("ptk-")
         self.trustees.add(Grant("project", Secret(token), {session.id}))
         self._out.send(connection.id, TokenMinted(message.id, token))
 

@@ -35,7 +35,7 @@ class ProjectProviders:
     def __init__(
         self, context: CoreContext, *, emitters: Emitters, runs: Runs, trustees: Trustees
     ) -> None:
-        self._mint = context.mint
+        self._ids = context.ids
         self._emitters = emitters
         self._runs = runs
         self._trustees = trustees
@@ -93,7 +93,7 @@ class ProjectProviders:
         if not self._emitters.has_room_for_file(folder):
             return
         provider = self._emitters.add(entry, folder, session, "file")
-        provider.token = Secret(self._mint.token("ptk-"))
+        provider.token = Secret(self._ids.token("ptk-"))
         self._trustees.add(Grant("project", provider.token, {session.id}))
         if entry.plan.auto_start:
             self._runs.start(provider)

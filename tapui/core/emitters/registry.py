@@ -19,7 +19,7 @@ class Emitters:
 
     def __init__(self, context: CoreContext) -> None:
         self._clock, self._out = context.clock, context.out
-        self._deadlines, self._mint = context.deadlines, context.mint
+        self._deadlines, self._ids = context.deadlines, context.ids
         self.by_id: dict[str, LiveEmitter] = {}
         self.by_run: dict[str, LiveEmitter] = {}
         """By the id of the run under way, of those that run a command."""
@@ -47,7 +47,7 @@ class Emitters:
     ) -> LiveEmitter:
         """Register an emitter, which does not run yet."""
         emitter = LiveEmitter(
-            id=self._mint.id("e"),
+            id=self._ids.id("e"),
             entry=entry,
             plan=entry.plan,
             rules=entry.plan.rules,

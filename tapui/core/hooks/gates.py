@@ -238,7 +238,7 @@ class Gates:
 
     def __init__(self, context: CoreContext, traces: Traces) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._traces = traces
         self._asked: dict[str, Inquiry] = {}
         """By the id of each question that is open."""
@@ -267,7 +267,7 @@ class Gates:
             return
         inquiry.began = self._clock.now
         inquiry.view = Gate(
-            id=self._mint.id("g"),
+            id=self._ids.id("g"),
             session_id=session.id,
             tool=inquiry.tool,
             state="waiting",
@@ -276,7 +276,7 @@ class Gates:
         )
         out.emit(GateChecked(session.id, inquiry.view))
         for number, provider, rule in verdict.gates:
-            call_id = self._mint.id("gate")
+            call_id = self._ids.id("gate")
             inquiry.open[call_id] = (number, provider, rule)
             self._asked[call_id] = inquiry
             provider.gates.add(call_id)
@@ -367,7 +367,7 @@ class Gates:
         was_asked = inquiry.view is not None
         if was_asked or settled.decision != "allow":
             view = inquiry.view or Gate(
-                id=self._mint.id("g"),
+                id=self._ids.id("g"),
                 session_id=inquiry.session.id,
                 tool=inquiry.tool,
                 state=settled.decision,

@@ -117,7 +117,7 @@ class Prompts:
 
     def __init__(self, context: CoreContext, traces: Traces) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._traces = traces
         self._asked: dict[str, Question] = {}
         self.introduce: Callable[[OpenSession], str | None] = lambda _session: None
@@ -228,7 +228,7 @@ class Prompts:
             if transform.action != "callback":
                 _apply(preparation, section, transform)
                 continue
-            question = Question(self._mint.id("tx"), preparation, section, provider)
+            question = Question(self._ids.id("tx"), preparation, section, provider)
             question.deadline = self._deadlines.add(
                 self._clock.now + limits.TRANSFORM_TIMEOUT, Due.TRANSFORM, question
             )

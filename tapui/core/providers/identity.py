@@ -88,7 +88,7 @@ class Providers:
 
     def __init__(self, context: CoreContext) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self.connected: dict[str, ConnectedProvider] = {}
         self._departed: list[DepartedProvider] = []
 
@@ -124,7 +124,7 @@ class Providers:
 
     def renew(self, provider: ConnectedProvider) -> str:
         """Give the provider a fresh reconnect token; the former one is spent."""
-        token = self._mint.token("tok-")
+        token = self._ids.token("tok-")
         provider.reconnect = Secret(token)
         return token
 

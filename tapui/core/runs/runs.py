@@ -65,7 +65,7 @@ class Runs:
         traces: Traces,
     ) -> None:
         self._clock, self._out = context.clock, context.out
-        self._deadlines, self._mint = context.deadlines, context.mint
+        self._deadlines, self._ids = context.deadlines, context.ids
         self._emitters = emitters
         self._lines = lines
         self._start_requests = start_requests
@@ -248,13 +248,13 @@ class Runs:
             return
         emitter.runs += 1
         emitter.run = run = LiveRun(
-            id=self._mint.id("r"),
+            id=self._ids.id("r"),
             is_prompt=emitter.is_prompt,
             number=emitter.runs,
             began=self._clock.now,
             began_at=self._clock.timestamp(),
-            trace_id=self._mint.trace(),
-            span_id=self._mint.span(),
+            trace_id=self._ids.trace(),
+            span_id=self._ids.span(),
         )
         emitter.last_run_at = run.began_at
         emitter.parent = (run.trace_id, run.span_id)

@@ -44,7 +44,7 @@ class Alarms:
 
     def __init__(self, context: CoreContext, *, setting: Alarming) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._waiting_time = setting.waiting * _MINUTE
         self._quiet_time = setting.quiet * _MINUTE
         self._looks_for_loops = setting.failing
@@ -122,7 +122,7 @@ class Alarms:
             self._listen(busy)
             return
         since = self._clock.timestamp(busy.last - self._clock.now)
-        busy.quiet = self._raise(Alarm(self._mint.id("al"), "quiet", since, busy.id))
+        busy.quiet = self._raise(Alarm(self._ids.id("al"), "quiet", since, busy.id))
 
     # Failures
 
@@ -139,7 +139,7 @@ class Alarms:
         known = busy.failing
         if known is not None and (known.program, known.times) == (loop.program, loop.times):
             return
-        id_ = known.id if known is not None else self._mint.id("al")
+        id_ = known.id if known is not None else self._ids.id("al")
         alarm = Alarm(id_, "failing", turn.started_at, busy.id)
         told = replace(alarm, program=loop.program, exit_code=loop.exit_code, times=loop.times)
         busy.failing = self._raise(told)
@@ -164,7 +164,7 @@ class Alarms:
         approval = self._out.state.approvals.get(waiting.id)
         if approval is not None:
             alarm = Alarm(
-                self._mint.id("al"),
+                self._ids.id("al"),
                 "waiting",
                 approval.created_at,
                 approval.session_id,

@@ -46,7 +46,7 @@ class Orders:
 
     def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._sessions = sessions
         self._pending: dict[str, PendingOrder] = {}
         self._asked: dict[str, ModelsAsked] = {}
@@ -108,7 +108,7 @@ class Orders:
         """Record an order and answer the tower; return the order's id."""
         session = self._sessions.required(message.session_id)
         way = message.way if isinstance(message, SessionTell) else None
-        id_ = self._mint.id("o")
+        id_ = self._ids.id("o")
         at = self._clock.timestamp()
         order = Order(id_, session.id, kind, "given", tower.by, at, text, way)
         self._out.emit(OrderGiven(session_id=session.id, order=order))
@@ -185,7 +185,7 @@ class Orders:
         if len(self._asked) >= limits.MAX_ORDERS:
             text = f"{limits.MAX_ORDERS} questions for models are open"
             raise WireError(ErrorCode.RATE_LIMITED, text, id=message.id)
-        asked = ModelsAsked(self._mint.id("mr"), session, tower, message.id)
+        asked = ModelsAsked(self._ids.id("mr"), session, tower, message.id)
         due = self._clock.now + limits.ORDER_TIMEOUT
         asked.deadline = self._deadlines.add(due, Due.MODELS, asked)
         self._asked[asked.id] = asked
@@ -238,7 +238,7 @@ class Starts:
         orders: Orders,
     ) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._connections = connections
         self._sessions = sessions
         self._orders = orders
@@ -257,7 +257,7 @@ class Starts:
         if host is None and launcher is None:
             raise WireError(ErrorCode.NOT_FOUND, _NOBODY, id=message.id)
         rules = tuple(_rule(one, message.id) for one in message.rules or ())
-        pending = PendingStart(self._mint.id("st"), message, tower, rules)
+        pending = PendingStart(self._ids.id("st"), message, tower, rules)
         due = self._clock.now + limits.START_TIMEOUT
         pending.deadline = self._deadlines.add(due, Due.START, pending)
         self._pending[pending.id] = pending
@@ -341,7 +341,7 @@ class Starts:
                 self._end(session)
 
     def _end(self, session: OpenSession) -> None:
-        self._out.send(session.host, SessionEnd(self._mint.id("o"), session.id))
+        self._out.send(session.host, SessionEnd(self._ids.id("o"), session.id))
 
 
 def _check(message: SessionStart) -> None:

@@ -45,7 +45,7 @@ class Pairings:
         trustees: Trustees,
     ) -> None:
         self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._mint = context.mint
+        self._ids = context.ids
         self._connections = connections
         self._sessions = sessions
         self._approvals = approvals
@@ -139,7 +139,7 @@ class Pairings:
         if waiting.view.id not in self._approvals.waiting:
             return
         pairing: Pairing = waiting.subject
-        pairing.code = self._mint.code()
+        pairing.code = self._ids.code()
         pairing.sessions = decided.sessions
         if decided.tower is not None:
             if decided.tower.is_open:
@@ -188,7 +188,7 @@ class Pairings:
                 connection, WireError(ErrorCode.AUTH_FAILED, text, reply_to="auth")
             )
             return
-        token = self._mint.token("ext-")
+        token = self._ids.token("ext-")
         grant = Grant("external", Secret(token), granted, connection.origin)
         self._trustees.add(grant)
         connection.grant = grant
