@@ -63,7 +63,7 @@ def test_a_frame_that_raises_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_refusal_that_leaves_something_behind_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def update(self: ProviderConversation, connection: object, _: object) -> None:
-        self._sessions.aliases["left"] = "behind"
+        self.sessions.aliases["left"] = "behind"
         raise WireError(ErrorCode.INVALID_JSON, "no")
 
     monkeypatch.setattr(ProviderConversation, "context_update", update)
