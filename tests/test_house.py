@@ -26,7 +26,7 @@ FLOORS = [
     {"runtime"},
     {"client"},
     {"testing"},
-    {"hosts", "tools", "emitters", "mcp_servers"},
+    {"hosts", "tools", "emitters", "mcp_servers", "consents"},
     {"tower"},
     {"authoring"},
     {"station"},
@@ -73,6 +73,7 @@ IO_MODULES = frozenset(
 IO_CALLS = frozenset({"open", "print", "input", "breakpoint", "exec", "eval"})
 BEHIND_THE_FEED = (
     "client",
+    "consents",
     "core",
     "hosts",
     "index",

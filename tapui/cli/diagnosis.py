@@ -19,6 +19,8 @@ from tapui import __version__, update
 from tapui.cli import output
 from tapui.client.gateways import GatewayError, difference, found_in, restart_line
 from tapui.client.glance import glance
+from tapui.consents.consents import Consented
+from tapui.consents.mcp_servers import ServerConsents
 from tapui.emitters.config.reading import read as read_configuration
 from tapui.emitters.shell.plans import file_problem
 from tapui.files.foreign_file import reason
@@ -36,8 +38,7 @@ from tapui.hosts.mcp import package
 from tapui.invocation import command, install_line
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.reading import read_folder, read_own
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
-from tapui.mcp_servers.consent.starting import CannotStartError, server_start
+from tapui.mcp_servers.server_start import CannotStartError, server_start
 from tapui.settings import loading
 from tapui.settings.loading import ConfigError, Loaded
 from tapui.station.faults import log_files, log_path
@@ -483,7 +484,7 @@ def _server(entry: ServerEntry, consents: ServerConsents) -> DoctorFinding | Non
         return DoctorFinding(
             _SERVERS, "warning", f"{name} cannot run in its folder: {reason(error)}", None
         )
-    if not isinstance(standing, MayRun):
+    if not isinstance(standing, Consented):
         allow = command(f"mcp allow {entry.name}")
         return DoctorFinding(_SERVERS, "ok", f"{name} of this folder is not allowed yet", allow)
     try:

@@ -111,7 +111,7 @@ class MappedTool(Struct, rename="camel", omit_defaults=True, frozen=True):
     """A tool of the server, and how sessions see it.
 
     `offered_as` is its name there. It is None for a tool that waits: `is_changed` says that it is
-    not as it was pinned (or has no pin), `problem` why it can never be offered as it is. `digest`
+    not as it was pinned (or has no pin), `problem` why it can never be offered. `digest`
     is taken over name, description, schema and annotations.
     """
 

@@ -6,8 +6,7 @@ from typing import Any, Protocol
 from tapui.settings import Timeouts
 from tapui.tools.definitions import BuiltinTool, RefusedError
 from tapui.tools.emitters import EMITTER_TOOLS
-from tapui.tools.session import SESSION_TOOLS
-from tapui.tools.streams import INJECTOR_TOOLS, STREAM_TOOLS
+from tapui.tools.streams import INJECTOR_TOOLS, SESSION_TOOLS, STREAM_TOOLS
 from tapui.wire.builtin import (
     EmitterAnswer,
     EmittersAnswer,

@@ -1,4 +1,4 @@
-"""The tools about event streams: posting, listing, reading, and what of one reaches the session."""
+"""The built-in tools for streams, and for the session itself: its state, its mode."""
 
 from typing import Any
 
@@ -6,19 +6,81 @@ from msgspec import Struct
 
 from tapui.emitters.config.arguments import ToolArguments
 from tapui.tools.definitions import TEXT, BuiltinTool, RefusedError, object_of
-from tapui.tools.session import read_state
 from tapui.wire.builtin import (
     EmitterAnswer,
     InjectorAsked,
+    ModeAnswer,
+    ModeRequest,
+    ModeRequestCancel,
     StateAnswer,
+    StateRead,
     StreamPost,
     StreamPostDone,
 )
 from tapui.wire.codec import decode_as, decode_object, optional_object, raw
 from tapui.wire.limits import MAX_HISTORY, MAX_NAME
-from tapui.wire.message import BUILTIN_PROVIDER, Level, Message, OptionalRaw
+from tapui.wire.message import BUILTIN_PROVIDER, Level, Message, Mode, OptionalRaw
 from tapui.wire.provider import ToolCall
 from tapui.wire.tower import StreamLines, StreamRead
+
+
+class NoArguments(Struct):
+    """Tools that take nothing."""
+
+
+class ModeArguments(Struct, forbid_unknown_fields=True):
+    """Arguments of `tap_set_session_mode`."""
+
+    mode: Mode
+    reason: str | None = None
+
+
+def read_state(call: ToolCall) -> Message:
+    """Ask how the session is, and for its streams."""
+    decode_as(call.args, NoArguments, "arguments")
+    return StateRead(call.id, call.session_id)
+
+
+def _told_state(_call: ToolCall, answer: StateAnswer) -> Any:
+    return answer.state
+
+
+def _set_mode(call: ToolCall) -> Message:
+    given = decode_as(call.args, ModeArguments, "arguments")
+    return ModeRequest(call.id, call.session_id, given.mode, "Copilot", given.reason)
+
+
+def _told_mode(call: ToolCall, answer: ModeAnswer) -> Any:
+    if answer.error is not None:
+        raise RefusedError(f"{answer.error} (decided by {answer.decided_by})")
+    mode = decode_as(call.args, ModeArguments, "arguments").mode
+    return {"mode": mode, "decidedBy": answer.decided_by}
+
+
+SESSION_TOOLS = (
+    BuiltinTool(
+        "tap_get_session_state",
+        "Read this session's mode, model, activity, tools, providers, emitters and waiting "
+        "approvals.",
+        read_state,
+        _told_state,
+        {},
+    ),
+    BuiltinTool(
+        "tap_set_session_mode",
+        "Ask the person to switch this session's mode; it is switched only if they approve.",
+        _set_mode,
+        _told_mode,
+        {
+            "mode": TEXT | {"enum": ["interactive", "plan", "autopilot"]},
+            "reason": TEXT | {"description": "Shown to the person"},
+        },
+        ("mode",),
+        patience=lambda timeouts: timeouts.mode_approval,
+        withdraw=ModeRequestCancel,
+    ),
+)
+
 
 _USUAL = 20
 
@@ -80,7 +142,7 @@ def _history(call: ToolCall) -> Message:
 
 
 def _limited(limit: Any) -> int:
-    """Return how many lines the earlier extension's `limit` means: whatever it is, it holds."""
+    """Return how many lines the earlier extension's `limit` means; any value is accepted."""
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         return _USUAL
     return int(min(max(limit, 1), MAX_HISTORY))

@@ -74,7 +74,7 @@ def test_nobody_answers(talk: Conversation, shell: EmitterShell, host: Peer) -> 
     shell.write("/repo", entry())
     host.open("s1", cwd="/repo")
     talk.wait(limits.HOST_APPROVAL_TIMEOUT)
-    assert shell.shown().why == "nobody answered whether it may start"
+    assert shell.shown().why == "you did not answer in time whether it may start"
     assert shell.started == []
 
 
@@ -229,7 +229,7 @@ def test_nobody_is_asked_in_a_session_in_which_nobody_is(
     starting, command = starter(talk), talk.tower(name="tapui run")
     start(command, unattended=True)
     opens(starting, starting.hear_one("session.start"), cwd="/repo")
-    assert shell.shown("a").why == "it was not allowed yet, and nobody is asked in this session"
+    assert shell.shown("a").why == "it was not allowed yet, and you are not asked in this session"
     assert [one.plan.name for one in shell.started] == ["b"]
 
 

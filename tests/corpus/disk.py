@@ -15,10 +15,12 @@ from typing import Any
 
 import msgspec
 
+from tapui.consents.consents import Proposal
+from tapui.consents.emitters import EmitterConsents
+from tapui.consents.mcp_servers import Allowable, ServerConsents
 from tapui.emitters.config.entries import EmitterEntry, Schedule
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import remove_emitter, save_emitter, set_filter, set_injector
-from tapui.emitters.consent.consents import EmitterConsents
 from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
 from tapui.home.run_folder import RunFolder
@@ -26,12 +28,9 @@ from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tapui.hosts.copilot.install.own_files import ExtensionFile, skill_files
 from tapui.index.store import index_path
 from tapui.index.update import bring_up_to_date
-from tapui.mcp_servers.config.own_file import add_server, remove_server
-from tapui.mcp_servers.config.reading import read_folder
-from tapui.mcp_servers.consent.allowable import Allowable
-from tapui.mcp_servers.consent.consents import ServerConsents, ServerProposal
-from tapui.mcp_servers.consent.pins import ToolPins, pinned
+from tapui.mcp_servers.config.reading import add_server, read_folder, remove_server
 from tapui.mcp_servers.messages import MappedTool
+from tapui.mcp_servers.pins import ToolPins, pinned
 from tapui.policies.proposals import ProposedRule
 from tapui.runtime.agents import Agents
 from tapui.secret import Secret
@@ -160,12 +159,13 @@ def _consents(root: Path) -> dict[str, bytes]:
     assert not found.problems, found.problems
     for number, one in enumerate((*found.emitters, *found.providers)):
         standing = emitters.standing(found, one)
-        emitters.allow(standing.proposal, later_versions=number % 2 == 1)  # type: ignore[union-attr]
+        assert isinstance(standing, Proposal)
+        emitters.allow(standing, later_versions=number % 2 == 1)
     (code / ".mcp.json").write_text(SERVERS)
     servers = ServerConsents(state, lambda: NOW)
     for number, server in enumerate(one for file in read_folder(str(code)) for one in file.entries):
         shown = servers.standing(server)
-        assert isinstance(shown, ServerProposal)
+        assert isinstance(shown, Proposal)
         servers.allow(shown, later_versions=number % 2 == 1)
     entry = Allowable(kind="own", name="files", command="files-server", args=("--all",))
     ToolPins(state, entry, None).keep(pinned(PINNED))

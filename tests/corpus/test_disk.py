@@ -7,19 +7,18 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tapui.consents.consents import Consented
+from tapui.consents.emitters import EmitterConsents
+from tapui.consents.mcp_servers import Allowable, ServerConsents
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import save_emitter
-from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tapui.hosts.copilot.install.own_files import ExtensionFile, skill_files
-from tapui.mcp_servers.config.own_file import add_server, remove_server
-from tapui.mcp_servers.config.reading import read_folder, read_own
-from tapui.mcp_servers.consent.allowable import Allowable
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
-from tapui.mcp_servers.consent.pins import ToolPins, pinned
+from tapui.mcp_servers.config.reading import add_server, read_folder, read_own, remove_server
+from tapui.mcp_servers.pins import ToolPins, pinned
 from tapui.records import register
 from tapui.records.journal import Journal
 from tapui.records.reader import parse
@@ -103,7 +102,7 @@ def test_what_was_allowed_is_allowed(root: Path) -> None:
         assert isinstance(emitters.standing(found, one), Consented), one.name
     servers = ServerConsents(state, lambda: disk.NOW + DAYS)
     for server in (one for file in read_folder(str(code)) for one in file.entries):
-        assert isinstance(servers.standing(server), MayRun), server.name
+        assert isinstance(servers.standing(server), Consented), server.name
     old, new = (f'"used_at":{at}'.encode() for at in (disk.NOW, disk.NOW + DAYS))
     assert [path.read_bytes() for path in kept] == [data.replace(old, new) for data in before]
 

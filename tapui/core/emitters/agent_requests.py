@@ -425,7 +425,7 @@ def _folder_of_work(session: OpenSession) -> str:
 
 
 def _fault(wanted: EmitterWanted) -> str | None:
-    """Return why an emitter cannot be as it is wanted; None where it can."""
+    """Return why a wanted emitter is refused; None where it is allowed."""
     text = wanted.command if wanted.prompt is None else wanted.prompt
     is_prompt, kind = wanted.prompt is not None, wanted.kind
     if text is None or (is_prompt and wanted.command is not None) or not text.strip():

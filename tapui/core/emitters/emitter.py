@@ -103,7 +103,7 @@ class LiveEmitter:
     counted_at: float = 0.0
     """When its counts were told last."""
     counts_due: Deadline | None = None
-    """When they are told next, where they have changed since."""
+    """When they are shown next, where they have changed since."""
     shown: SlidingWindow = field(
         default_factory=lambda: SlidingWindow(limits.SURFACED_PER_SECOND, 1.0)
     )

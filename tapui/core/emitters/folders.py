@@ -184,7 +184,7 @@ class EmitterFolders:
         if not session.view.unattended:
             for emitter in list(folder.emitters.values()):
                 if emitter.why == NOT_ASKED_HERE and not emitter.is_active:
-                    self._runs.start(emitter)  # somebody can be asked now
+                    self._runs.start(emitter)  # the person can be asked now
 
     def changed(self, found: FolderEmitters) -> None:
         """The file of a folder was changed."""
@@ -293,7 +293,7 @@ class EmitterFolders:
     # Files
 
     def _take(self, folder: EmitterFolder, found: FolderEmitters) -> None:
-        """Let what a file says hold: what it says no more is gone, what is new starts."""
+        """Take over a file's entries: those that are missing end, new ones start."""
         if folder.problems != list(found.problems):
             folder.problems = list(found.problems)
             owner = folder.sessions[0]

@@ -1,4 +1,4 @@
-"""What an agent is told with its first prompt: what tap offers, and what is there already."""
+"""Text that goes with an agent's first prompt: what tap offers, and what is there already."""
 
 from collections.abc import Iterable
 
@@ -22,8 +22,8 @@ _MOST = 20
 
 
 class Introduction:
-    """Makes the text, once the shell can run emitters; a session in which nobody is asked has
-    none, since nothing could be allowed there."""
+    """Makes the text, once the shell can run emitters; an unattended session has none, since
+    nothing could be allowed there."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class Introduction:
         self._streams = streams
 
     def of(self, session: OpenSession) -> str | None:
-        """Return what a session's agent is told; None where it is told nothing."""
+        """Return the text for a session's agent; None for no text."""
         if not (self._settings.told and self._folders.is_on) or session.view.unattended:
             return None
         folder = self._folders.folder_of(session)

@@ -74,7 +74,7 @@ class EmitterOrders:
         self._runs.start(emitter)
 
     def stop(self, tower: Connection, message: EmitterStop) -> None:  # noqa: ARG002
-        """Stop an emitter; one that is at rest stays as it is."""
+        """Stop an emitter; one that is at rest is left alone."""
         emitter = self._emitters.find(message.emitter_id)
         if emitter.is_active:
             self._runs.stop(emitter)

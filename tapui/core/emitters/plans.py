@@ -70,7 +70,7 @@ class FolderEmitters:
 
 @dataclass(frozen=True, slots=True)
 class MayStart:
-    """The person has allowed exactly this plan, and the files that it names are as they were."""
+    """The person has allowed exactly this plan, and the files that it names are unchanged."""
 
     plan: EmitterPlan
 

@@ -1,4 +1,4 @@
-"""The emitters that are there, and what others are told of them."""
+"""The emitters that are there, and how towers, commands and agents see each."""
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from tapui.wire.message import BUILTIN_PROVIDER
 
 
 class Emitters:
-    """The registry. Whoever changes an emitter calls `show`."""
+    """The registry. Call `show` after each change of an emitter."""
 
     def __init__(self, context: CoreContext) -> None:
         self._clock, self._out = context.clock, context.out

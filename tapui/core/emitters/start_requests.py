@@ -14,7 +14,7 @@ from tapui.core.emitters.registry import Emitters
 from tapui.core.model import Connection, Standing
 from tapui.wire import limits
 
-NOT_ASKED_HERE = "it was not allowed yet, and nobody is asked in this session"
+NOT_ASKED_HERE = "it was not allowed yet, and you are not asked in this session"
 _TOO_OFTEN = "you were asked too often about what its file says: start it, and you are again"
 LATER_VERSIONS = "laterVersions"
 """In the answer to the approval: the files that the command names may change."""
@@ -56,7 +56,7 @@ class StartRequests:
         return ticket
 
     def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
-        """Ask the person whether it may start; where nobody is asked, it does not.
+        """Ask the person whether it may start; in unattended sessions it does not.
 
         Of a folder's emitters, the person is asked in any of its sessions.
         """
@@ -85,7 +85,7 @@ class StartRequests:
 
     def _may_ask(self, emitter: LiveEmitter) -> bool:
         """Count a question; return whether the person may be asked it. A file can be written over
-        and over, so that somebody answers by mistake."""
+        and over, until the person answers by mistake."""
         now, folder = self._clock.now, emitter.folder
         while folder.asked and folder.asked[0] <= now - limits.ASKED_AGAIN_SECONDS:
             folder.asked.popleft()
@@ -130,10 +130,11 @@ class StartRequests:
         self._out.effects.append(keep)
 
     def expired(self, waiting: WaitingApproval) -> None:
-        """Nobody has answered."""
+        """Leave an emitter configured: the time to answer is over."""
         emitter = self._settled(waiting)
         if emitter is not None:
-            self._emitters.set(emitter, "configured", "nobody answered whether it may start")
+            why = "you did not answer in time whether it may start"
+            self._emitters.set(emitter, "configured", why)
 
     def _settled(self, waiting: WaitingApproval) -> LiveEmitter | None:
         emitter: LiveEmitter = waiting.subject.emitter

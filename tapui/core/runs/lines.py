@@ -70,7 +70,7 @@ class EmitterLines:
             self._inject(emitter, [(SYSTEM, text)])
 
     def tell(self, emitter: LiveEmitter, text: str) -> None:
-        """Say in an emitter's stream, and in the timeline, that somebody changed it."""
+        """Say in an emitter's stream, and in the timeline, who changed it."""
         self._post(emitter, text, "surfaced", SYSTEM)
 
     def _post(self, emitter: LiveEmitter, text: str, fate: Fate, source: str) -> None:

@@ -102,7 +102,7 @@ def fault_of(end: RunEnded) -> str | None:
 
 
 def fault_with_last_words(end: RunEnded) -> str | None:
-    """Return the same with the last line that it said, whatever its filter makes of that."""
+    """Return the same with the last line of its output, filtered or not."""
     fault = fault_of(end)
     return f"{fault}: {one_line(end.last_words[-1])}" if fault and end.last_words else fault
 

@@ -9,19 +9,20 @@ from typing import Any
 
 from msgspec import Struct
 
-from tapui.emitters.config.entries import EmitterEntry
-from tapui.emitters.config.fields import Fields
-from tapui.emitters.config.filters import FILTER_KEYS, PATTERN_KEYS, PatternCheck, filter_of
-from tapui.emitters.config.normalising import (
+from tapui.emitters.config.entries import EmitterEntry, IntervalError, schedule_of
+from tapui.emitters.config.entry_keys import (
+    FILTER_KEYS,
     INTERVAL_KEYS,
+    PATTERN_KEYS,
     STREAM_KEYS,
+    PatternCheck,
     delivery_of,
     emitter_name,
     emitter_of,
+    filter_of,
     stream_name,
 )
-from tapui.emitters.config.problems import EntryRefusedError, Problems, key_text, quoted
-from tapui.emitters.config.schedules import IntervalError, schedule_of
+from tapui.emitters.config.fields import EntryRefusedError, Fields, Problems, key_text, quoted
 from tapui.wire.builtin import EmitterWanted
 from tapui.wire.emitters import Delivery, Rules
 from tapui.wire.message import BUILTIN_PROVIDER

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tapui.emitters.config.problems import JsonPath
+from tapui.emitters.config.fields import JsonPath
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -52,7 +52,7 @@ def _language() -> "Language":
 
 
 class JsonDocument:
-    """A text and its value. Places are bytes behind a byte-order mark. Nobody changes it.
+    """A text and its value. Places are bytes behind a byte-order mark. It is immutable.
 
     Raises `UnreadableError`.
     """

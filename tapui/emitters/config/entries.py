@@ -1,10 +1,15 @@
-"""What a configuration says: emitters, streams and providers, in one form for all spellings."""
+"""What a configuration says: emitters, streams and providers, in one form for all spellings.
+
+It comes from a repository: everything in it is bounded.
+"""
 
 import re
 
 from msgspec import Struct
 
+from tapui.wire import limits
 from tapui.wire.emitters import Delivery, Injector, Lifespan, Ownership, ScheduleKind
+from tapui.wire.limits import MAX_INTERVAL
 from tapui.wire.provider import FilterRule
 
 MAIN_STREAM = "main"
@@ -151,3 +156,61 @@ class Configuration(Struct, frozen=True):
     def provider(self, name: str) -> ProviderEntry | None:
         """Return the provider of this name."""
         return next((one for one in self.providers if one.name == name), None)
+
+
+MAX_FILE = 1024 * 1024
+"""Bytes of a configuration file."""
+MAX_EMITTERS = limits.MAX_FOLDER_EMITTERS
+MAX_STREAMS = 64
+MAX_PROVIDERS = 20
+MAX_PATTERN_CHARACTERS = 128 * 1024
+"""Characters of all patterns of a file, each counted as 32 at least: compiling takes 4 µs for each
+character, and 0.1 ms for a short pattern."""
+MAX_PROMPT = 64 * 1024
+MAX_DESCRIPTION = 500
+MAX_METADATA = 64 * 1024
+"""Characters of an entry's metadata as compact JSON."""
+MAX_VARIABLES = 64
+MAX_VALUE = 4 * 1024
+"""Characters of a variable's value, and of an argument."""
+MAX_ARGUMENTS = 64
+MAX_PROBLEMS = 100
+"""Problems that are listed of a file; the others are counted."""
+
+
+_INTERVAL = re.compile(r"(?:every)?\s*([0-9]+)\s*([a-z]+)")
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1),
+    **dict.fromkeys(("m", "min", "mins", "minute", "minutes"), 60),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 3600),
+    **dict.fromkeys(("d", "day", "days"), 86400),
+}
+_MOST_DIGITS = 9
+_EXAMPLES = "write it as 30s, 5m, 2h, 1d or every 10 minutes, or idle for a prompt"
+
+
+class IntervalError(ValueError):
+    """A text that is no interval; the message says why."""
+
+
+def schedule_of(interval: str, *, is_prompt: bool) -> Schedule:
+    """Return the schedule that an interval's text means; a blank one is none.
+
+    Raises `IntervalError`.
+    """
+    text = interval.strip().lower()
+    if not text:
+        return Schedule("oneTime") if is_prompt else Schedule("continuous")
+    if text == "idle":
+        if not is_prompt:
+            raise IntervalError("idle is for prompts only: a command has no rest to wait for")
+        return Schedule("idle")
+    found = _INTERVAL.fullmatch(text)
+    size = _UNITS.get(found[2]) if found else None
+    if found is None or size is None:
+        raise IntervalError(f"it is no interval: {_EXAMPLES}")
+    if len(found[1].lstrip("0")) > _MOST_DIGITS or int(found[1]) * size > MAX_INTERVAL:
+        raise IntervalError(f"an interval is at most {MAX_INTERVAL // 86400} days")
+    if int(found[1]) == 0:
+        raise IntervalError("an interval must be 1 or greater")
+    return Schedule("timed", int(found[1]) * size)

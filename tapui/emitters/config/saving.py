@@ -1,7 +1,7 @@
 """Writing into a folder's configuration: one entry at a time, and nothing else changes.
 
 The file is read again under a lock and replaced in one step; what cannot be read is never
-replaced. An old file is never written: what it says goes into a new one.
+replaced. An old file is never written: its entries go into a new one.
 """
 
 import contextlib
@@ -14,18 +14,28 @@ from typing import Any
 
 import msgspec
 
-from tapui.emitters.config.bounds import MAX_FILE
 from tapui.emitters.config.document import JsonDocument
-from tapui.emitters.config.edits import EditError, renamed, with_value, without
-from tapui.emitters.config.entries import Configuration, EmitterEntry, StreamEntry
-from tapui.emitters.config.finding import NEW_FILE, FoundFile, find, real_folder
-from tapui.emitters.config.reading import EMITTER_LISTS, STREAM_LISTS, configuration_of, list_key
-from tapui.emitters.config.spelling import (
+from tapui.emitters.config.edits import (
+    EditError,
     changed_entry,
     emitter_values,
     index_of,
     new_entry,
+    renamed,
     stream_values,
+    with_value,
+    without,
+)
+from tapui.emitters.config.entries import MAX_FILE, Configuration, EmitterEntry, StreamEntry
+from tapui.emitters.config.reading import (
+    EMITTER_LISTS,
+    NEW_FILE,
+    STREAM_LISTS,
+    FoundFile,
+    configuration_of,
+    find,
+    list_key,
+    real_folder,
 )
 from tapui.files.foreign_file import reason
 from tapui.files.locked_folder import locked
@@ -33,7 +43,7 @@ from tapui.wire.emitters import Delivery, Injector, Ownership
 from tapui.wire.provider import FilterRule
 
 _TRIES = 3
-"""How often a change is made anew when somebody else has written the file meanwhile."""
+"""How often a change is made anew when the file was written meanwhile."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -126,10 +136,10 @@ class _Saving:
             raise SaveError(str(error)) from None
         except UnicodeEncodeError:
             raise SaveError("it holds a character that no file can hold") from None
-        raise SaveError("somebody else writes the file all the time")
+        raise SaveError("another program writes the file all the time")
 
     def _tried(self, folder: str) -> Configuration | None:
-        """Change the file as it is now; None when somebody else has changed it meanwhile."""
+        """Change the current file; None when it was changed meanwhile."""
         found = find(folder)
         name = NEW_FILE if found is None or found.is_old else found.name
         with _parent(folder, name) as (parent, base):
@@ -138,7 +148,7 @@ class _Saving:
                 return None
             before = Configuration(folder) if found is None else configuration_of(found)
             if not before.is_readable:
-                raise SaveError(f"it is left as it is: {before.problems[0]}")
+                raise SaveError(f"it is not changed: {before.problems[0]}")
             document = JsonDocument((found and found.data) or _EMPTY)
             if found is not None and found.is_old:
                 document = _with_new_names(document)
@@ -188,7 +198,7 @@ class _Saving:
             return
         new = [problem for problem in after.problems if problem.is_error]
         why = next((str(one) for one in new if one not in before.problems), "a value is refused")
-        raise SaveError(f"it would not be read as it is meant: {why}")
+        raise SaveError(f"its meaning would change: {why}")
 
 
 _EMPTY = b"{\n}\n"

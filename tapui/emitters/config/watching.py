@@ -13,15 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tapui.emitters.config.entries import Configuration
-from tapui.emitters.config.finding import FILES, OLD_FILES, Signature, signature
-from tapui.emitters.config.reading import read
+from tapui.emitters.config.reading import FILES, OLD_FILES, Signature, read, signature
 
 _log = logging.getLogger(__name__)
 
 SETTLED_SECONDS = 0.5
-"""How long a file must have been as it is before it is told of."""
+"""How long a file must be unchanged before it is reported."""
 UNREADABLE_SECONDS = 2.0
-"""How long a file must have been unreadable before it is told of: it may be half written."""
+"""How long a file must be unreadable before that is reported: it may be half written."""
 MAX_FOLDERS = 300
 
 
@@ -66,7 +65,7 @@ class _Watched:
 class ConfigWatch:
     """The folders whose configurations are in use. Any thread may use it; none on a loop.
 
-    `now` is the time of a monotonic clock, in seconds. A change is told once it has settled.
+    `now` is the time of a monotonic clock, in seconds. A change is reported once it has settled.
     """
 
     def __init__(self) -> None:

@@ -7,25 +7,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import IO, Protocol, TypeVar
 
-from tapui.core.runs.reports import (
-    RunEnded,
-    RunStarted,
-    Source,
-)
+from tapui.core.runs.reports import RunEnded, RunStarted, Source
 from tapui.emitters.runner.line_reader import LineReader
+from tapui.emitters.runner.line_sender import LineSending, Sink
 from tapui.emitters.runner.loop import OnceTimers, Timer
-from tapui.emitters.runner.messages import (
-    RunStart,
-)
+from tapui.emitters.runner.messages import RunStart
 from tapui.emitters.runner.processes import (
     ProcessEntry,
     ProcessTable,
     entry,
     send,
     send_group,
+    spawn,
 )
-from tapui.emitters.runner.sending import LineSending, Sink
-from tapui.emitters.runner.spawning import spawn
 from tapui.wire.provider import FilterRule
 
 READ_BYTES = 64 * 1024
@@ -35,7 +29,7 @@ END_SECONDS = 2.0
 CLOSE_SECONDS = 0.25
 """... and how long its output is then still waited for."""
 _LAST_BYTES = 1024 * 1024
-"""What is still read of an output that somebody else keeps open."""
+"""What is still read of an output that another process keeps open."""
 _KILL_SECONDS = 0.1
 """Between two looks for what has to be killed."""
 
@@ -92,7 +86,7 @@ class Run:
         self._status: int | None = None
         """The exit code, or less than 0 for a signal; None while it runs."""
         self._is_closing = False
-        """Whether the output is read only as far as it is there."""
+        """Whether only output that is there already is still read."""
         self._is_held = False
         self._process = spawn(ask, mark)
         self.pid = self._process.pid

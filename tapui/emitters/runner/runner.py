@@ -163,7 +163,7 @@ class Runner:
                 self._say(RunTaken(run, lines, characters))
 
     async def close(self, within: float = CLOSE_SECONDS) -> None:
-        """End all runs and the helper; the ends are told before this returns.
+        """End all runs and the helper; the ends are reported before this returns.
 
         What has not ended after `within` seconds is killed.
         """

@@ -1,6 +1,6 @@
 """The helper: runs, by turns, and the channel to the gateway.
 
-Each run has a turn of a few milliseconds, and a flood holds up nobody else's lines. The helper
+Each run has a turn of a few milliseconds, and a flood holds up no other run's lines. The helper
 takes at most three quarters of a core, but for short whiles; commands that put out more wait in
 their writes.
 """
@@ -17,21 +17,9 @@ from typing import Protocol
 import msgspec
 
 from tapui.core.hooks.matching import PatternError
-from tapui.core.runs.reports import (
-    RulesTried,
-    RunCounted,
-    RunEnded,
-    RunnerMessage,
-    TriedLine,
-)
-from tapui.emitters.runner.flow import (
-    ALL_BURST,
-    ALL_CHARACTERS,
-    ALL_RATE,
-    Allowance,
-    Window,
-)
+from tapui.core.runs.reports import RulesTried, RunCounted, RunEnded, RunnerMessage, TriedLine
 from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
+from tapui.emitters.runner.line_sender import ALL_BURST, ALL_CHARACTERS, ALL_RATE, Allowance, Window
 from tapui.emitters.runner.loop import SmallLoop
 from tapui.emitters.runner.messages import (
     FrameError,
@@ -48,14 +36,8 @@ from tapui.emitters.runner.messages import (
     frame,
     read_by_helper,
 )
-from tapui.emitters.runner.processes import (
-    HAS_PROC,
-    ProcessTable,
-    entry,
-    processes,
-)
+from tapui.emitters.runner.processes import HAS_PROC, ProcessTable, SpawnError, entry, processes
 from tapui.emitters.runner.run import Run
-from tapui.emitters.runner.spawning import SpawnError
 from tapui.runtime.processes.reaping import become_reaper, children
 
 MAX_RUNS = 250
@@ -289,7 +271,7 @@ class Helper:
         return any(pid not in leaders for pid in children())
 
     def _look(self) -> None:
-        """Children have ended: runs' leaders, or orphans, whose exit codes nobody asks for."""
+        """Collect children that have ended: runs' leaders, and orphans."""
         self._table_at = float("-inf")
         leaders = {run.pid for run in self._runs.values()}
         for pid in children() if self._is_reaper else ():

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import msgspec
 
+from tapui.consents.consents import Consented, Proposal
+from tapui.consents.emitters import FOLDER, EmitterConsents, Startable
 from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
 from tapui.core.emitters.plans import (
     CannotStart,
@@ -20,11 +22,9 @@ from tapui.core.emitters.plans import (
     SavedEmitter,
 )
 from tapui.emitters.config.entries import ConfigProblem, Configuration, EmitterEntry, ProviderEntry
-from tapui.emitters.config.finding import real_folder
+from tapui.emitters.config.reading import real_folder
 from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
-from tapui.emitters.consent.consents import Consented, EmitterConsents, Proposal
-from tapui.emitters.consent.kept import FOLDER
 from tapui.emitters.shell.plans import asking, folder_emitters, plan_of, problems_in_words
 from tapui.emitters.shell.save_order import EmitterKeeping
 from tapui.files.foreign_file import reason
@@ -45,7 +45,7 @@ class EmitterChanges:
     files: list[str] = field(default_factory=list)
     """Folders in which files that commands name, or consents, may have changed."""
     faults: list[str] = field(default_factory=list)
-    """What the person is told once."""
+    """Texts for the person, each once."""
 
 
 class _EntryName(NamedTuple):
@@ -63,7 +63,7 @@ class _InUse:
     files: dict[_EntryName, tuple[str, ...]] = field(default_factory=dict)
     """Files that are covered by consents, by entry."""
     watched: frozenset[str] = frozenset()
-    proposals: dict[_EntryName, OrderedDict[str, Proposal]] = field(default_factory=dict)
+    proposals: dict[_EntryName, OrderedDict[str, Proposal[Startable]]] = field(default_factory=dict)
     """What the person was shown, by entry and digest."""
 
     def entry(self, wanted: _EntryName) -> EmitterEntry | ProviderEntry | None:
@@ -174,7 +174,7 @@ class FolderShell:
                     changes.found.append(self._told_of(folder, self._folders[folder].configuration))
             mark, self._mark = self._mark, self._consents.mark
             if mark != self._mark:
-                changes.files += self._folders  # somebody has allowed or revoked something
+                changes.files += self._folders  # something was allowed or revoked
             for folder, in_use in self._folders.items():
                 names = frozenset(name for names in in_use.files.values() for name in names)
                 if names != in_use.watched:
@@ -211,7 +211,7 @@ class FolderShell:
         return self._told_of(cwd, found)
 
     def _told_of(self, cwd: str, found: Configuration) -> FolderEmitters:
-        """Return what the core is told of a file: of emitters only what is ours to run."""
+        """Return a file's entries for the core, emitters only where they are ours to run."""
         if found.emitters and not self._is_ours(found.folder):
             found = msgspec.structs.replace(found, emitters=())
         return folder_emitters(cwd, found)
@@ -243,7 +243,7 @@ class FolderShell:
         in_use.files.pop(name, None)
         shown = in_use.proposals.setdefault(name, OrderedDict())
         asked = asking(standing, entry, in_use.configuration.path)
-        shown[asked.digest] = standing.proposal
+        shown[asked.digest] = standing
         shown.move_to_end(asked.digest)
         while len(shown) > _MAX_PROPOSALS:
             shown.popitem(last=False)

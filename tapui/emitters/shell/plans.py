@@ -7,12 +7,9 @@ from typing import Any
 
 import msgspec
 
-from tapui.core.emitters.plans import (
-    EmitterEntryRead,
-    EmitterPlan,
-    FolderEmitters,
-    MustAsk,
-)
+from tapui.consents.consents import Proposal
+from tapui.consents.emitters import Startable, startable
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, FolderEmitters, MustAsk
 from tapui.core.runs.schedules import runs_in_words
 from tapui.emitters.config.entries import (
     ConfigProblem,
@@ -21,18 +18,8 @@ from tapui.emitters.config.entries import (
     ProviderEntry,
     Schedule,
 )
-from tapui.emitters.consent.consents import (
-    EntryChanged,
-    FilesChanged,
-    NeverConsented,
-    Proposal,
-)
-from tapui.emitters.consent.startable import Startable, startable
 from tapui.text import safe_text
 from tapui.wire.emitters import FileProblem
-
-_NAMES = 300
-"""Characters of the names of files that have changed."""
 
 
 def plan_of(entry: Startable) -> EmitterPlan:
@@ -119,22 +106,14 @@ def _emitter_read(configuration: Configuration, entry: EmitterEntry) -> EmitterE
 
 
 def asking(
-    standing: NeverConsented | EntryChanged | FilesChanged,
-    entry: EmitterEntry | ProviderEntry,
-    file: str | None,
+    proposal: Proposal[Startable], entry: EmitterEntry | ProviderEntry, file: str | None
 ) -> MustAsk:
     """Return what the person is asked; all texts of it can be encoded. `file` is the entry's."""
-    why = ""
-    if isinstance(standing, EntryChanged):
-        why = "; ".join(standing.what)
-    elif isinstance(standing, FilesChanged):
-        names = ", ".join(safe_text(name) for name in standing.names)
-        why = f"files that it names: {safe_text(names, limit=_NAMES)}"
-    return MustAsk(standing.proposal.digest, _detail(standing.proposal, entry, file), why)
+    return MustAsk(proposal.digest, _detail(proposal, entry, file), proposal.why)
 
 
 def _detail(
-    proposal: Proposal, entry: EmitterEntry | ProviderEntry, file: str | None
+    proposal: Proposal[Startable], entry: EmitterEntry | ProviderEntry, file: str | None
 ) -> dict[str, Any]:
     """Return a proposal for the approval's sheet (`tapui/wire/README.md` has the keys)."""
     shown = proposal.entry

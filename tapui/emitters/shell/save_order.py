@@ -4,15 +4,14 @@ import os
 
 import msgspec
 
+from tapui.consents.consents import Consented
+from tapui.consents.emitters import EmitterConsents, Startable, startable
+from tapui.consents.kept import Kept
 from tapui.core.effects import SaveEmitter
 from tapui.core.emitters.plans import EmitterPlan
 from tapui.emitters.config.entries import Configuration, EmitterEntry, Schedule, StreamEntry
-from tapui.emitters.config.finding import OLD_FILES
-from tapui.emitters.config.reading import read
+from tapui.emitters.config.reading import OLD_FILES, read
 from tapui.emitters.config.saving import SaveError, save_emitter, save_stream
-from tapui.emitters.consent.consents import Consented, EmitterConsents
-from tapui.emitters.consent.kept import KeptConsent
-from tapui.emitters.consent.startable import Startable, startable
 from tapui.files.foreign_file import reason
 from tapui.policies.rules import is_within
 
@@ -35,7 +34,7 @@ class EmitterKeeping:
         """
         before = read(self._effect.folder)
         if not before.is_readable:
-            raise SaveError(f"it is left as it is: {before.problems[0]}")
+            raise SaveError(f"it is not changed: {before.problems[0]}")
         entry, stream = self._wanted(before)
         allowed = self._allowed(before)
         after = before
@@ -101,34 +100,34 @@ class EmitterKeeping:
 
     # Consent
 
-    def _allowed(self, before: Configuration) -> dict[str, KeptConsent]:
+    def _allowed(self, before: Configuration) -> dict[str, Kept[Startable]]:
         """Return the consents that hold before."""
         kept = {
             one.entry.name: one
             for _, one in self._consents.listed(before.folder)
             if one.entry.kind == "emitter"
         }
-        found: dict[str, KeptConsent] = {}
+        found: dict[str, Kept[Startable]] = {}
         for entry in before.emitters:
             if entry.name not in kept:
                 continue
             try:
                 standing = self._consents.standing(before, entry)
             except OSError:
-                continue  # it cannot run, whatever was allowed
+                continue  # it cannot run, allowed or not
             if isinstance(standing, Consented):
                 found[entry.name] = kept[entry.name]
         return found
 
     def _keep_consents(
-        self, expected: Configuration, after: Configuration, allowed: dict[str, KeptConsent]
+        self, expected: Configuration, after: Configuration, allowed: dict[str, Kept[Startable]]
     ) -> frozenset[str]:
         own = set()
         for entry in after.emitters:
             name = entry.name
             wanted = expected.emitter(name)
             if wanted is None or _started(after, entry) != _started(expected, wanted):
-                continue  # somebody else has changed it
+                continue  # it was changed meanwhile
             own.add(name)
             former = allowed.get(name)
             is_new = name == self._effect.entry.plan.name and self._effect.is_new
@@ -141,21 +140,20 @@ class EmitterKeeping:
         return frozenset(own)
 
     def _keep_consent(
-        self, after: Configuration, entry: EmitterEntry, former: KeptConsent | None
+        self, after: Configuration, entry: EmitterEntry, former: Kept[Startable] | None
     ) -> None:
-        """Keep the consent to an entry as it is written now. Raises `OSError`."""
+        """Keep the consent to an entry in its present spelling. Raises `OSError`."""
         standing = self._consents.standing(after, entry)
         if isinstance(standing, Consented):
             return
-        shown = standing.proposal
         if former is None:
-            self._consents.allow(shown, later_versions=False)
-        elif former.later_versions or shown.files == former.files:
-            self._consents.allow(shown, later_versions=former.later_versions)
+            self._consents.allow(standing, later_versions=False)
+        elif former.later_versions or standing.files == former.files:
+            self._consents.allow(standing, later_versions=former.later_versions)
 
 
 def _expected(before: Configuration, entry: EmitterEntry, stream: StreamEntry) -> Configuration:
-    """Return what a configuration says once nobody but us has changed it."""
+    """Return a configuration with our change alone."""
     emitters = [one for one in before.emitters if one.name != entry.name]
     streams = [one for one in before.streams if one.name != stream.name]
     return msgspec.structs.replace(before, emitters=(*emitters, entry), streams=(*streams, stream))

@@ -1,29 +1,31 @@
-"""The bridge: between a server, the sessions it is offered in, and the lines from tapui."""
+"""One server offered to sessions: its tools as a provider's, its forms, a connection for each
+session."""
 
 import asyncio
 import re
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import mcp_types as types
 import msgspec
+from msgspec import Raw
 
 from tapui import __version__
 from tapui.mcp_servers.bridge.connection import ServerConnection, calling
-from tapui.mcp_servers.bridge.forms import AskedForms
-from tapui.mcp_servers.bridge.http import shown_address
 from tapui.mcp_servers.bridge.naming import ServerTool, ToolNames
 from tapui.mcp_servers.bridge.output import ServerOutput
 from tapui.mcp_servers.bridge.results import ResultFiles, result_of
 from tapui.mcp_servers.bridge.server import BridgedServer
-from tapui.mcp_servers.bridge.sessions import OfferedSessions
+from tapui.mcp_servers.bridge.transports import shown_address
 from tapui.mcp_servers.messages import (
     AnsweredForm,
     BridgeMessage,
     MappedTool,
+    ServerAsks,
     ServerLost,
     ServerReady,
     ServerSession,
@@ -35,11 +37,163 @@ from tapui.mcp_servers.messages import (
     ToolsAllowed,
     TrialCall,
     TrialEnded,
+    WithdrawnForm,
 )
-from tapui.provider import Context, Provider
+from tapui.provider import Context, GatewayRefusal, Provider, Session
 from tapui.provider.calls import outcome_of
+from tapui.provider.conversation import Listener
+from tapui.provider.serving import Serving
+from tapui.provider.socket_link import SocketLink, dial_socket
 from tapui.provider.tool import ToolFunction
+from tapui.secret import Secret
 from tapui.text import safe_text
+from tapui.wire.message import ActiveSession
+
+MAX_OPEN = 10
+"""Questions that wait for the person at a time."""
+MAX_SCHEMA_BYTES = 64 * 1024
+MAX_MESSAGE = 4_000
+Action = Literal["accept", "decline", "cancel"]
+
+
+class AskedForms:
+    """Questions that wait, by id."""
+
+    def __init__(self, tell: Callable[[BridgeMessage], None]) -> None:
+        self._tell = tell
+        self._asked = 0
+        self._open: dict[str, asyncio.Future[AnsweredForm]] = {}
+
+    async def ask(
+        self, params: types.ElicitRequestFormParams, session_id: str | None
+    ) -> types.ElicitResult | types.ErrorData:
+        """Ask the person, and wait for their answer as long as it takes."""
+        schema = msgspec.json.encode(params.requested_schema)
+        if len(schema) > MAX_SCHEMA_BYTES or len(self._open) >= MAX_OPEN:
+            text = "the form is too large" if len(self._open) < MAX_OPEN else "too many questions"
+            return types.ErrorData(code=types.INVALID_REQUEST, message=text)
+        self._asked += 1
+        id_ = f"form-{self._asked}"
+        self._open[id_] = answered = asyncio.get_running_loop().create_future()
+        self._tell(ServerAsks(id_, params.message[:MAX_MESSAGE], Raw(schema), session_id))
+        try:
+            answer = await answered
+        except asyncio.CancelledError:
+            self._tell(WithdrawnForm(id_))
+            raise
+        finally:
+            del self._open[id_]
+        return types.ElicitResult(action=answer.action, content=_content(answer))
+
+    def answered(self, answer: AnsweredForm) -> None:
+        """The person has answered; what is not open any more is ignored."""
+        waiting = self._open.get(answer.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(answer)
+
+
+def _content(answer: AnsweredForm) -> dict[str, Any] | None:
+    if answer.action != "accept":
+        return None
+    if answer.content is None:
+        return {}
+    return msgspec.json.decode(answer.content, type=dict[str, Any])
+
+
+class _Words(Listener):
+    """Hands on what the kit has to say of one session."""
+
+    def __init__(self, session_id: str, notice: Callable[[str, str], None]) -> None:
+        self._session_id = session_id
+        self._notice = notice
+        self._last = ""
+
+    def waiting(self, why: str) -> None:
+        self._told(why)
+
+    def bound(self, sessions: list[ActiveSession]) -> None:  # noqa: ARG002 - it is its own
+        self._last = ""
+
+    def noticed(self, text: str) -> None:
+        self._told(text)
+
+    def _told(self, text: str) -> None:
+        if text != self._last:
+            self._last = text
+            self._notice(self._session_id, text)
+
+
+@dataclass
+class _Open:
+    token: Secret
+    folder: str | None
+    serving: asyncio.Task[None]
+
+
+class OfferedSessions:
+    """Sessions by id. `notice` gets a session's id and what its gateway refuses, once each."""
+
+    def __init__(self, provider: Provider, url: str, notice: Callable[[str, str], None]) -> None:
+        self._provider = provider
+        self._url = url
+        self._notice = notice
+        self._open: dict[str, _Open] = {}
+        self._bound: dict[str, Session] = {}
+        provider.background(self._beside)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the sessions, each once, in the order in which they opened."""
+        return list(dict.fromkeys(one.folder for one in self._open.values() if one.folder))
+
+    def open(self, opened: ServerSession) -> None:
+        """Offer the tools in a session; the same again brings a new token."""
+        known = self._open.get(opened.session_id)
+        if known is not None and not known.serving.done():
+            known.token, known.folder = opened.token, opened.folder
+            return
+        serving = asyncio.create_task(self._serve(opened.session_id))
+        self._open[opened.session_id] = _Open(opened.token, opened.folder, serving)
+
+    async def close(self, session_id: str) -> None:
+        """Leave a session, in order."""
+        left = self._open.pop(session_id, None)
+        if left is not None:
+            left.serving.cancel()
+            await asyncio.wait([left.serving])
+
+    async def close_all(self) -> None:
+        """Leave all of them."""
+        await asyncio.gather(*map(self.close, list(self._open)))
+
+    def push(self, stream: str, text: str) -> None:
+        """Put a line into the provider's stream of this name, in every session."""
+        for session in self._bound.values():
+            session.push(text, stream=stream)
+
+    async def _serve(self, session_id: str) -> None:
+        async def dial() -> SocketLink:
+            return await dial_socket(self._url)
+
+        def token() -> Secret | None:
+            one = self._open.get(session_id)
+            return None if one is None else one.token
+
+        words = _Words(session_id, self._notice)
+        try:
+            await Serving(
+                self._provider, dial, token=token, session=session_id, listener=words
+            ).run()
+        except GatewayRefusal as error:
+            self._notice(session_id, error.text)
+
+    async def _beside(self, session: Session) -> None:
+        self._bound[session.id] = session
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self._bound.pop(session.id, None)
+
 
 PROGRESS_SECONDS = 0.1
 """Between two texts of a call's progress; what comes between is dropped."""
@@ -48,7 +202,7 @@ _CLASHING = re.compile(r"Tool '([A-Za-z0-9_-]{1,64})'")
 
 
 class Bridge:
-    """Made of the line `start`; `tell` takes what tapui is told."""
+    """Made of the line `start`; `tell` sends a message to tapui."""
 
     def __init__(self, start: ServerStart, tell: Callable[[BridgeMessage], None]) -> None:
         self._name = start.name

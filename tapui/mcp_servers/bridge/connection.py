@@ -1,4 +1,4 @@
-"""One connection to the server: the handshake, the list of its tools, calls.
+"""One connection to a server, and why a server cannot be used, in words for the person.
 
 The package binds a connection to the task that opened it, and cancels that task when the server is
 gone. So one task of its own holds each connection, and nothing else happens in it.
@@ -7,10 +7,11 @@ gone. So one task of its own holds each connection, and nothing else happens in 
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import httpx2
 import mcp_types as types
 import msgspec
 from mcp.client.client import Client
@@ -18,15 +19,126 @@ from mcp.client.session import ClientRequestContext, IncomingMessage
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
+from mcp_types import CONNECTION_CLOSED
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Raw
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
-from tapui.mcp_servers.bridge.faults import HandshakeTimeout, ServerEnded
 from tapui.mcp_servers.bridge.naming import ServerTool
+from tapui.mcp_servers.bridge.transports import ServerAddress
+from tapui.mcp_servers.messages import ServerLost, ServerStart, Stage
+from tapui.text import safe_text
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
+
+MAX_WORDS = 500
+
+
+class HandshakeTimeout(Exception):  # noqa: N818 - a state of the server
+    """The server has not answered in time."""
+
+
+class ServerEnded(Exception):  # noqa: N818 - a state of the server
+    """The server ended, or closed the connection, while it was in use."""
+
+
+def leaf(error: BaseException) -> BaseException:
+    """Return what is behind groups of exceptions: the first that is no cancellation."""
+    while isinstance(error, BaseExceptionGroup):
+        inner = error.exceptions
+        error = next(
+            (one for one in inner if not isinstance(one, asyncio.CancelledError)), inner[0]
+        )
+    return error
+
+
+def lost(
+    error: BaseException,
+    stage: Stage,
+    start: ServerStart,
+    address: ServerAddress | None,
+    last_words: Iterable[str],
+) -> ServerLost:
+    """Return the message about a server that failed in `stage`."""
+    why, hint, where = _words_of(leaf(error), stage, start, address)
+    said = " / ".join(last_words)
+    if said and address is None:
+        why = f"{why}; it said: {said}"
+    return ServerLost(where, safe_text(why)[:MAX_WORDS], hint)
+
+
+def _words_of(
+    error: BaseException, stage: Stage, start: ServerStart, address: ServerAddress | None
+) -> tuple[str, str, Stage]:
+    if address is not None:
+        return _told_of_address(error, stage, address)
+    match error:
+        case FileNotFoundError() | NotADirectoryError() if error.filename == start.cwd:
+            return f"the folder {start.cwd} is not there", "name another folder", "start"
+        case FileNotFoundError():
+            hint = "install it, or name it with its whole path"
+            return f"the program {start.command} was not found", hint, "start"
+        case PermissionError():
+            return f"{start.command} may not be run", "make it executable", "start"
+        case ValidationError():
+            return _told_of_protocol(error, "handshake" if stage == "start" else stage)
+        case OSError() | ValueError() if stage == "start":
+            return f"{start.command} cannot be started: {error}", "see its command", "start"
+        case HandshakeTimeout():
+            return (
+                f"it did not answer the handshake within {start.patience:g} s",
+                "run its command in a terminal, where it should wait without a word",
+                "handshake",
+            )
+        case MCPError() if error.error.code != CONNECTION_CLOSED:
+            pass
+        case ServerEnded() | MCPError():
+            where: Stage = "handshake" if stage == "start" else stage
+            return "it ended", "run its command in a terminal to see why", where
+    return _told_of_protocol(error, "handshake" if stage == "start" else stage)
+
+
+def _told_of_address(
+    error: BaseException, stage: Stage, address: ServerAddress
+) -> tuple[str, str, Stage]:
+    where = address.host
+    if address.refused in (401, 403):
+        return (
+            f"{where} answered HTTP {address.refused}",
+            "it wants a token: give it with --header, such as Authorization=${env:NAME}",
+            "handshake",
+        )
+    match error:
+        case httpx2.ConnectError() | httpx2.ConnectTimeout():
+            return f"nothing answers at {where}", "start the server, or mend the address", "start"
+        case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
+            return f"{where} is no address of a server", "mend the address", "start"
+        case HandshakeTimeout():
+            return f"{where} did not answer in time", "see whether the server works", "handshake"
+        case httpx2.HTTPError() | ServerEnded():
+            return f"the connection to {where} broke ({type(error).__name__})", "", stage
+    if address.refused is not None:
+        return (
+            f"{where} answered HTTP {address.refused}",
+            "see whether the address is that of an MCP server with streamable HTTP",
+            stage,
+        )
+    return _told_of_protocol(error, stage)
+
+
+def _told_of_protocol(error: BaseException, stage: Stage) -> tuple[str, str, Stage]:
+    match error:
+        case MCPError():
+            return f"it refused: {error.error.message} ({error.error.code})", "", stage
+        case ValidationError():
+            hint = "a newer version of the server may do it right"
+            place = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
+            return f"what it answered is not what the protocol says: {place}", hint, stage
+        case TimeoutError():
+            return "it did not answer in time", "see whether the server works", stage
+    return f"{type(error).__name__}: {error}", "", stage
+
 
 Transport = AbstractAsyncContextManager["TransportStreams"]
 
@@ -49,7 +161,7 @@ _ANSWER: TypeAdapter[types.CallToolResult | types.InputRequiredResult] = TypeAda
     types.CallToolResult | types.InputRequiredResult
 )
 _BROKEN = "SSE stream "
-"""How the package begins what it says of an answer that broke off, over HTTP."""
+"""How the package's error begins for an HTTP answer that broke off."""
 _GONE = ("Session not found", "Session terminated", "Connection closed")
 
 calling: contextvars.ContextVar[str | None] = contextvars.ContextVar("calling", default=None)

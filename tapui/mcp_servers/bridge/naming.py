@@ -19,8 +19,8 @@ from tapui.wire import codec, limits
 MAX_TOOL_BYTES = 256 * 1024
 """Description and schema of one tool."""
 MAX_TOLD_BYTES = 8 * 1024 * 1024
-"""What tapui is told of all tools: half of what one line to it may have. A list that it is not told
-is one that it cannot pin."""
+"""Bytes of all tools in a message to tapui: half of what a line may have. A list that does not get
+there cannot be pinned."""
 _LONGEST_NAME = 256
 _MAX_PLACE = 200
 _RESERVE = 64 * 1024

@@ -11,13 +11,15 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
-from tapui.mcp_servers.bridge import faults
-from tapui.mcp_servers.bridge.connection import ServerConnection, connected
-from tapui.mcp_servers.bridge.faults import ServerEnded
-from tapui.mcp_servers.bridge.http import ServerAddress, http_transport
+from tapui.mcp_servers.bridge.connection import ServerConnection, ServerEnded, connected, lost
 from tapui.mcp_servers.bridge.naming import ServerTool
 from tapui.mcp_servers.bridge.output import ServerOutput
-from tapui.mcp_servers.bridge.stdio import ServerCommand, stdio_transport
+from tapui.mcp_servers.bridge.transports import (
+    ServerAddress,
+    ServerCommand,
+    http_transport,
+    stdio_transport,
+)
 from tapui.mcp_servers.messages import ServerLost, ServerStart, Stage
 from tapui.provider import ToolError
 from tapui.wire.errors import CallError
@@ -99,12 +101,12 @@ class BridgedServer:
         self._stage: Stage = "start" if address is None else "handshake"
         try:
             await self._connect(address)
-        except Exception as error:  # noqa: BLE001 - whatever ends it is told, and it is tried again
-            return faults.lost(error, self._stage, start, address, self._output.last_words)
+        except Exception as error:  # noqa: BLE001 - reported, and it is tried again
+            return lost(error, self._stage, start, address, self._output.last_words)
         finally:
             self._up.clear()
             self._connection = None
-        return faults.lost(ServerEnded(), "connection", start, address, self._output.last_words)
+        return lost(ServerEnded(), "connection", start, address, self._output.last_words)
 
     async def _connect(self, address: ServerAddress | None) -> None:
         began = time.monotonic()
@@ -158,7 +160,7 @@ class BridgedServer:
             try:
                 self._news.listed(await connection.list_tools())
             except (MCPError, TimeoutError, ValidationError, ServerEnded) as error:
-                told = faults.lost(error, "list", self._start, None, ())
+                told = lost(error, "list", self._start, None, ())
                 self._news.noticed(f"its list of tools could not be read again: {told.why}")
             await asyncio.sleep(LIST_PAUSE)
 

@@ -30,18 +30,21 @@ _log = logging.getLogger(__name__)
 class BridgeProcess:
     """A running bridge. Make it with `start()`, then hear of its end with `wait()`."""
 
-    def __init__(self, taken: Callable[[FromBridge], None]) -> None:
-        self._taken = taken
+    def __init__(self, on_message: Callable[[FromBridge], None]) -> None:
+        self._on_message = on_message
         self._own_log = ProgramLog()
         self._child: Child | None = None
         self._is_garbled = False
 
     @classmethod
     async def start(
-        cls, environ: Mapping[str, str], taken: Callable[[FromBridge], None], module: str = MODULE
+        cls,
+        environ: Mapping[str, str],
+        on_message: Callable[[FromBridge], None],
+        module: str = MODULE,
     ) -> "BridgeProcess":
-        """Start one; what it says is given to `taken`. Raises `OSError`."""
-        bridge = cls(taken)
+        """Start one; its messages are given to `on_message`. Raises `OSError`."""
+        bridge = cls(on_message)
         command = own_program(module, environ=environ)
         bridge._child = await Child.start(
             replace(command, takes_input=True, line_bytes=MAX_LINE_BYTES), bridge._take
@@ -66,7 +69,7 @@ class BridgeProcess:
             _log.error("a message for a bridge is left out: %s", error)
             return
         if unread > _MAX_UNREAD:
-            _log.warning("the bridge %d does not read what it is told: it is ended", self.pid)
+            _log.warning("the bridge %d does not read its input: it is ended", self.pid)
             self._running.kill()
 
     async def wait(self) -> Ended:
@@ -102,4 +105,4 @@ class BridgeProcess:
             )
             self._running.kill()
             return
-        self._taken(message)
+        self._on_message(message)

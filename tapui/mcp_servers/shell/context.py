@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tapui.consents.mcp_servers import ServerConsents
 from tapui.hosts.port import Report
-from tapui.mcp_servers.consent.consents import ServerConsents
 from tapui.mcp_servers.shell.bridge_process import MODULE
 from tapui.runtime.person import Person
 from tapui.secret import Secret

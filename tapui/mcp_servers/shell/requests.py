@@ -10,11 +10,13 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import Raw
 
+from tapui.consents.consents import Consented, Proposal
+from tapui.consents.mcp_servers import Allowable, server_detail
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.files.foreign_file import reason
 from tapui.mcp_servers.config.entries import ServerEntry
-from tapui.mcp_servers.consent.consents import MayRun, ServerProposal
-from tapui.mcp_servers.consent.pins import (
+from tapui.mcp_servers.messages import AnsweredForm, MappedTool, ServerAsks, ToolsAllowed
+from tapui.mcp_servers.pins import (
     PinnedTool,
     ToolChange,
     ToolPins,
@@ -22,7 +24,6 @@ from tapui.mcp_servers.consent.pins import (
     tool_changes,
     tools_detail,
 )
-from tapui.mcp_servers.messages import AnsweredForm, MappedTool, ServerAsks, ToolsAllowed
 from tapui.mcp_servers.shell.context import ServerContext
 from tapui.runtime.person import Person
 from tapui.runtime.tasks import BackgroundTasks
@@ -88,59 +89,59 @@ class QuestionLimit:
 
 
 class Permission:
-    """The permission of one server. `asking` is told why it is asked about, and `asked` the id of
-    the approval, or None once it is settled."""
+    """The permission of one server. `on_asking` gets the reason for a question, `on_asked` the id
+    of the approval, or None once it is settled."""
 
     def __init__(
         self,
         entry: ServerEntry,
         around: ServerContext,
         questions: QuestionLimit,
-        asking: Callable[[str], None],
-        asked: Callable[[str | None], None],
+        on_asking: Callable[[str], None],
+        on_asked: Callable[[str | None], None],
     ) -> None:
         self._entry = entry
         self._around = around
-        self._asking = asking
-        self._asked = asked
+        self._on_asking = on_asking
+        self._on_asked = on_asked
         self._questions = questions
         self.files: tuple[str, ...] = ()
         """Files of the folder whose contents decide."""
 
-    async def standing(self) -> MayRun | ServerProposal | Refusal:
+    async def standing(self) -> Consented[Allowable] | Proposal[Allowable] | Refusal:
         """Return what the person has allowed."""
         try:
             found = await asyncio.to_thread(self._around.consents.standing, self._entry)
         except OSError as error:
             return Refusal("failed", f"it cannot run in its folder: {reason(error)}")
-        if isinstance(found, MayRun):
+        if isinstance(found, Consented):
             self.files = found.files
         else:
             self.files = tuple(name for name, _ in found.files)
         return found
 
-    async def ask(self, proposal: ServerProposal, session_id: str | None) -> Refusal | None:
-        """Ask the person in a session (None: nobody can be asked), and keep what they allow; then
+    async def ask(self, proposal: Proposal[Allowable], session_id: str | None) -> Refusal | None:
+        """Ask the person in a session (None: all are unattended), and keep what they allow; then
         the standing is asked for again. When this is cancelled the question is withdrawn."""
         if self._questions.is_denied(proposal.digest):
             return Refusal("notAllowed", "you did not allow it")
         if session_id is None:
-            return Refusal("notAllowed", "it was not allowed yet, and nobody is asked here")
+            return Refusal("notAllowed", "it was not allowed yet, and you are not asked here")
         if not self._questions.may_ask():
             return Refusal("notAllowed", "you were asked too often about what its file says")
         question = PartQuestion(
             id=f"mcp server {next(_questions)}",
             kind="mcpServer",
-            detail=proposal.detail,
+            detail=server_detail(proposal, self._entry),
             session_id=session_id,
         )
-        self._asking(proposal.why)
+        self._on_asking(proposal.why)
         try:
             ended = await self._around.person.ask(
-                question, self._asked, withdrawn="what was asked has changed, or was answered"
+                question, self._on_asked, withdrawn="what was asked has changed, or was answered"
             )
         finally:
-            self._asked(None)
+            self._on_asked(None)
         if ended.outcome == "withdrawn":
             return None
         if ended.outcome != "approved":
@@ -158,28 +159,28 @@ class Permission:
 class Pinning:
     """The pins of one server.
 
-    `allow` sends pins to its bridge, `asked` is told the id of the approval that changed tools wait
-    for, None once that is settled; `session` gives the session in which the person is asked; `tell`
-    tells the person of a fault, and what to do.
+    `on_allowed` sends pins to its bridge, `on_asked` gets the id of the approval that changed tools
+    wait for, None once that is settled; `session` gives the session in which the person is asked;
+    `on_fault` gets a fault and a remedy, for the person.
     """
 
     def __init__(
         self,
         name: str,
         person: Person,
-        allow: Callable[[ToolsAllowed], None],
-        asked: Callable[[str | None], None],
+        on_allowed: Callable[[ToolsAllowed], None],
+        on_asked: Callable[[str | None], None],
         session: Callable[[], str | None],
         *,
-        tell: Callable[[str, str], None],
+        on_fault: Callable[[str, str], None],
         background: BackgroundTasks | None = None,
     ) -> None:
         self._name = name
         self._person = person
-        self._allow = allow
-        self._asked = asked
+        self._on_allowed = on_allowed
+        self._on_asked = on_asked
         self._session = session
-        self._tell = tell
+        self._on_fault = on_fault
         self._background = background or BackgroundTasks()
         self._kept: ToolPins | None = None
         self._pins: dict[str, PinnedTool] | None = None
@@ -196,7 +197,7 @@ class Pinning:
         self._kept = kept
         self._pins = await asyncio.to_thread(kept.read)
         if kept.damage:
-            self._tell(kept.damage, "you are asked about each again")
+            self._on_fault(kept.damage, "you are asked about each again")
         return self._digests()
 
     async def take(self, tools: Sequence[MappedTool]) -> None:
@@ -229,7 +230,7 @@ class Pinning:
     ) -> None:
         session_id = self._session()
         if session_id is None:
-            self._about = frozenset()  # it is asked once there is somebody
+            self._about = frozenset()  # asked again once a session is attended
             return
         if not self._limited.may_ask():
             return
@@ -243,11 +244,11 @@ class Pinning:
         try:
             ended = await self._person.ask(
                 question,
-                self._asked,
+                self._on_asked,
                 withdrawn="its tools have changed again, or it ended",
             )
         finally:
-            self._asked(None)
+            self._on_asked(None)
         if ended.outcome == "withdrawn":
             self._about = frozenset()
             return
@@ -265,11 +266,11 @@ class Pinning:
                 await asyncio.to_thread(self._kept.keep, pins)
             except OSError as error:
                 _log.warning("the tools of %s could not be pinned: %s", self._name, reason(error))
-                self._tell(
+                self._on_fault(
                     f"its tools as they are now could not be kept: {reason(error)}",
                     "mend that: when it starts next, changes of its tools may go unseen",
                 )
-        self._allow(ToolsAllowed(self._digests() or {}))
+        self._on_allowed(ToolsAllowed(self._digests() or {}))
 
     def _digests(self) -> dict[str, str] | None:
         if self._pins is None:
@@ -285,22 +286,22 @@ class Pinning:
 
 
 class Forms:
-    """The forms of one server, whose `name` they are shown with. `answered` takes each answer."""
+    """The forms of one server, whose `name` they are shown with. `on_answer` takes each answer."""
 
     def __init__(
         self,
         name: str,
         person: Person,
-        answered: Callable[[AnsweredForm], None],
+        on_answer: Callable[[AnsweredForm], None],
         background: BackgroundTasks | None = None,
     ) -> None:
         self._background = background or BackgroundTasks()
         self._name = name
         self._person = person
-        self._answered = answered
+        self._on_answer = on_answer
         self._waiting: dict[str, asyncio.Task[None]] = {}
         self._unanswered: deque[float] = deque(maxlen=MAX_UNANSWERED)
-        """When forms ended that nobody filled in."""
+        """When forms ended that were not filled in."""
 
     def ask(self, asked: ServerAsks) -> None:
         """Ask the person; what cannot be shown is declined."""
@@ -308,7 +309,7 @@ class Forms:
         schema = _schema(asked.schema)
         is_known = form in self._waiting
         if schema is None or is_known or len(self._waiting) >= MAX_FORMS or self._is_tiresome():
-            self._answered(AnsweredForm(form, "decline"))
+            self._on_answer(AnsweredForm(form, "decline"))
             return
         question = PartQuestion(
             id=f"mcp form {next(_questions)}",
@@ -327,7 +328,7 @@ class Forms:
         task.add_done_callback(lambda _: self._waiting.pop(form, None))
 
     def _is_tiresome(self) -> bool:
-        """Return whether it goes on asking what nobody wants to fill in."""
+        """Return whether too many of its forms were not filled in."""
         since = asyncio.get_running_loop().time() - limits.ASKED_AGAIN_SECONDS
         asked = self._unanswered
         return len(asked) + len(self._waiting) >= MAX_UNANSWERED and asked[0] > since
@@ -348,7 +349,7 @@ class Forms:
             answer = AnsweredForm(form, "decline")
         else:
             answer = AnsweredForm(form, "cancel")
-        self._answered(answer)
+        self._on_answer(answer)
 
     def withdraw(self, form: str) -> None:
         """The server needs no answer any more."""

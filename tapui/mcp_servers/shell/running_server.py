@@ -8,11 +8,10 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
+from tapui.consents.consents import Consented, Proposal
+from tapui.consents.mcp_servers import Allowable
 from tapui.core.effects import McpSession
 from tapui.mcp_servers.config.entries import ServerEntry
-from tapui.mcp_servers.consent.consents import MayRun, ServerProposal
-from tapui.mcp_servers.consent.pins import ToolPins
-from tapui.mcp_servers.consent.starting import CannotStartError, server_start
 from tapui.mcp_servers.messages import (
     BridgeMessage,
     FromBridge,
@@ -26,6 +25,8 @@ from tapui.mcp_servers.messages import (
     ServerTools,
     WithdrawnForm,
 )
+from tapui.mcp_servers.pins import ToolPins
+from tapui.mcp_servers.server_start import CannotStartError, server_start
 from tapui.mcp_servers.shell.bridge_process import BridgeProcess
 from tapui.mcp_servers.shell.context import ServerContext
 from tapui.mcp_servers.shell.requests import Forms, Permission, Pinning, QuestionLimit, Refusal
@@ -84,7 +85,7 @@ class RunningServer:
             self._send,
             self._asked,
             self._asked_session,
-            tell=self._tell,
+            on_fault=self._tell,
             background=self._background,
         )
         self._shown = McpServer(
@@ -111,7 +112,7 @@ class RunningServer:
         if self._bridge is not None and self._sessions:
             self._enter_sessions()
             if self._listed is not None:
-                self._tools.put_nowait(self._listed)  # now there may be somebody to ask
+                self._tools.put_nowait(self._listed)  # the person can perhaps be asked now
         self.look()
 
     def look(self) -> None:
@@ -145,7 +146,7 @@ class RunningServer:
 
     async def _run_once(self) -> None:
         standing = await self._permission.standing()
-        if isinstance(standing, ServerProposal):
+        if isinstance(standing, Proposal):
             self._shown = replace(self._shown, program=_safe(standing.entry.program))
             session = self._asked_session()
             asked = await self._while_same(standing, self._permission.ask(standing, session))
@@ -158,9 +159,9 @@ class RunningServer:
             await self._run_bridge(standing)
 
     async def _while_same(
-        self, standing: MayRun | ServerProposal, work: Coroutine[Any, Any, _T]
+        self, standing: Consented[Allowable] | Proposal[Allowable], work: Coroutine[Any, Any, _T]
     ) -> _T | None:
-        """Wait for work; None when the standing is another one meanwhile, or nobody wants it."""
+        """Wait for work; None when the standing has changed meanwhile, or no session wants it."""
         task = self._loop.create_task(work)
         try:
             while not task.done():
@@ -179,13 +180,13 @@ class RunningServer:
                 with contextlib.suppress(asyncio.CancelledError):  # that is what was wanted
                     await task
 
-    async def _is_as(self, standing: MayRun | ServerProposal) -> bool:
+    async def _is_as(self, standing: Consented[Allowable] | Proposal[Allowable]) -> bool:
         if self._is_stopping or not self._sessions:
             return False
         now = await self._permission.standing()
-        if isinstance(now, ServerProposal) and isinstance(standing, ServerProposal):
+        if isinstance(now, Proposal) and isinstance(standing, Proposal):
             return now.digest == standing.digest
-        return isinstance(now, MayRun) and isinstance(standing, MayRun)
+        return isinstance(now, Consented) and isinstance(standing, Consented)
 
     async def _rest(self, state: McpServerState, why: str, hint: str | None = None) -> None:
         """Show why it does not run, until something changes."""
@@ -201,7 +202,7 @@ class RunningServer:
 
     # Its bridge
 
-    async def _run_bridge(self, standing: MayRun) -> None:
+    async def _run_bridge(self, standing: Consented[Allowable]) -> None:
         """Run it until its process has ended, and its pause is over."""
         around, entry = self._around, self.entry
         try:

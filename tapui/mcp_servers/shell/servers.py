@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from tapui.core.effects import McpSession
 from tapui.emitters.config.entries import ConfigProblem
-from tapui.emitters.config.finding import Signature, signature
+from tapui.emitters.config.reading import Signature, signature
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import ServerEntry, ServerFile
 from tapui.mcp_servers.config.reading import FOLDER_FILES, own_file, read_folder, read_own

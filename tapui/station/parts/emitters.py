@@ -93,7 +93,7 @@ class EmittersPart:
     # Files
 
     def _load(self) -> "FolderShell":
-        """Load what reads files and runs commands: nobody waits for these 30 ms at the start."""
+        """Load what reads files and runs commands: 30 ms that the start does without."""
         import tapui.emitters.shell.runs  # noqa: F401 - it is needed soon
         from tapui.emitters.shell.folders import FolderShell
 
@@ -138,7 +138,7 @@ class EmittersPart:
                 answer(effect.ticket, saved)
 
     def _answer_failed(self, effect: FileEffect) -> None:
-        """Answer what failed unforeseen: whoever waits for it must not wait for ever."""
+        """Answer what failed unforeseen: the core must not wait for ever."""
         answer = self._access.turn.answer
         match effect:
             case ReadEmitters(ticket, cwd):

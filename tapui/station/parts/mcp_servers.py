@@ -52,7 +52,7 @@ class McpServersPart:
         await self._servers.run()
 
     def _load(self) -> "Callable[[], Servers]":
-        from tapui.mcp_servers.consent.consents import ServerConsents
+        from tapui.consents.mcp_servers import ServerConsents
         from tapui.mcp_servers.shell.context import ServerContext
         from tapui.mcp_servers.shell.servers import Servers
 

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.emitters.config.entries import Configuration, EmitterEntry
-from tapui.emitters.config.finding import NEW_FILE
-from tapui.emitters.config.reading import read
+from tapui.emitters.config.reading import NEW_FILE, read
 
 
 def written(folder: Path, what: Any, name: str = NEW_FILE) -> Path:

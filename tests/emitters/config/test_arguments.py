@@ -5,10 +5,8 @@ from typing import Any
 import pytest
 
 from tapui.emitters.config.entries import EmitterEntry
-from tapui.emitters.config.fields import Fields
-from tapui.emitters.config.filters import PatternCheck
-from tapui.emitters.config.normalising import emitter_of
-from tapui.emitters.config.problems import EntryRefusedError, Problems
+from tapui.emitters.config.entry_keys import PatternCheck, emitter_of
+from tapui.emitters.config.fields import EntryRefusedError, Fields, Problems
 
 
 def asked(**arguments: Any) -> EmitterEntry:

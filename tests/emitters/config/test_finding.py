@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.emitters.config.bounds import MAX_FILE
-from tapui.emitters.config.entries import Configuration
+from tapui.emitters.config.entries import MAX_FILE, Configuration
 from tapui.emitters.config.reading import read
 from tests.emitters.config.folder import configured, problems, written
 

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
-from tapui.emitters.config.bounds import MAX_EMITTERS, MAX_PATTERN_CHARACTERS
-from tapui.emitters.config.entries import EmitterEntry, Schedule, normalised_name
+from tapui.emitters.config.entries import (
+    MAX_EMITTERS,
+    MAX_PATTERN_CHARACTERS,
+    EmitterEntry,
+    Schedule,
+    normalised_name,
+)
 from tapui.emitters.config.reading import read
 from tests.emitters.config.folder import command, configured, emitter, problems
 

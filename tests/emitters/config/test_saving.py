@@ -169,7 +169,7 @@ def test_a_changed_key_keeps_its_spelling(
 def test_a_change_that_no_file_can_say_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path, '{"emitters":[{"name":"e","prompt":"x"}]}')
     entry = msgspec.structs.replace(read(tmp_path).emitters[0], schedule=Schedule("continuous"))
-    with pytest.raises(SaveError, match="it would not be read as it is meant"):
+    with pytest.raises(SaveError, match="its meaning would change"):
         save_emitter(tmp_path, entry)
     assert path.read_text() == '{"emitters":[{"name":"e","prompt":"x"}]}'
 
@@ -320,7 +320,7 @@ def test_a_folder_that_went_away(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changed", "text"),
     [
-        ({"name": "A b"}, "it would not be read as it is meant"),
+        ({"name": "A b"}, "its meaning would change"),
         ({"command": None}, "must define either a command or a prompt"),
         ({"rules": (FilterRule("(", "drop"),)}, "bad pattern"),
         ({"command": "\ud800"}, "a character that no file can hold"),
@@ -365,7 +365,7 @@ def test_a_file_that_is_written_all_the_time_is_left_alone(
         return real(found)
 
     monkeypatch.setattr(saving, "configuration_of", written_meanwhile)
-    with pytest.raises(SaveError, match="somebody else writes the file all the time"):
+    with pytest.raises(SaveError, match="another program writes the file all the time"):
         save_emitter(tmp_path, ENTRY)
     assert [one.name for one in tmp_path.iterdir()] == ["tap.config.json"]
 

@@ -10,12 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.runs.reports import (
-    RunEnded,
-    RunLine,
-    RunLines,
-)
-from tapui.emitters.runner.channel import LINES_A_TURN, MAX_UNSENT, RunnerChannel
+from tapui.core.runs.reports import RunEnded, RunLine, RunLines
+from tapui.emitters.runner.helper_process import LINES_A_TURN, MAX_UNSENT, RunnerChannel
 from tapui.emitters.runner.messages import (
     FrameError,
     FrameReader,

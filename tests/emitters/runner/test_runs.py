@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.runs.reports import (
-    RunCounted,
-    RunFiltered,
-    RunLines,
-    RunStarted,
-)
-from tapui.emitters.runner.flow import RUN_BURST, RUN_RATE
+from tapui.core.runs.reports import RunCounted, RunFiltered, RunLines, RunStarted
 from tapui.emitters.runner.line_reader import LINE_BYTES
+from tapui.emitters.runner.line_sender import RUN_BURST, RUN_RATE
 from tapui.wire.provider import FilterRule
 from tests.emitters.runner.runs import Rig, until_dead
 from tests.rig.processes import has_ended

@@ -222,5 +222,5 @@ def test_a_file_that_cannot_be_read_is_left(place: Place) -> None:
     (place.folder / "tap.config.json").write_text("{")
     fault = place.save(auto_start=False).fault
     assert fault is not None
-    assert "it is left as it is" in fault
+    assert "it is not changed" in fault
     assert (place.folder / "tap.config.json").read_text() == "{"

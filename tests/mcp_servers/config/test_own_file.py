@@ -7,8 +7,13 @@ from pathlib import Path
 import pytest
 
 from tapui.home.paths import Home
-from tapui.mcp_servers.config.own_file import OwnFileError, add_server, remove_server
-from tapui.mcp_servers.config.reading import own_file, read_own
+from tapui.mcp_servers.config.reading import (
+    OwnFileError,
+    add_server,
+    own_file,
+    read_own,
+    remove_server,
+)
 
 FILE = """{
   // mine

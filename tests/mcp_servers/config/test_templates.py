@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.mcp_servers.config.templates import MissingValueError, TemplateError, template
+from tapui.mcp_servers.config.entries import MissingValueError, TemplateError, template
 
 ENVIRON = {"TOKEN": "s3cret", "EMPTY": ""}
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from tapui.consents.mcp_servers import ServerConsents
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.core.effects import AnswerPart, McpSession
-from tapui.mcp_servers.consent.consents import ServerConsents
 from tapui.mcp_servers.shell.context import ServerContext
 from tapui.mcp_servers.shell.servers import Servers
 from tapui.runtime.person import Person

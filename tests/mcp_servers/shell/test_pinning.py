@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from msgspec import Raw
 
+from tapui.consents.mcp_servers import Allowable
 from tapui.core.approvals.part_questions import PartQuestion
 from tapui.core.effects import AnswerPart
-from tapui.mcp_servers.consent.allowable import Allowable
-from tapui.mcp_servers.consent.pins import ToolPins
 from tapui.mcp_servers.messages import MappedTool, ToolsAllowed
+from tapui.mcp_servers.pins import ToolPins
 from tapui.mcp_servers.shell.requests import MAX_ASKED, Pinning
 from tapui.runtime.person import Person
 from tapui.runtime.tasks import BackgroundTasks
@@ -46,10 +46,14 @@ class Asked:
 class Case:
     """Pins of one server."""
 
-    def __init__(self, state: Path) -> None:
+    def __init__(
+        self, state: Path, on_fault: Callable[[BaseException], None] | None = None
+    ) -> None:
         self.asked = Asked()
         self.sent: list[ToolsAllowed] = []
         self.session: str | None = "s1"
+        self.fails = False
+        """Whether asking for the session raises."""
         self.kept = ToolPins(state, Allowable(kind="own", name="files", command="x"), None)
         self.told: list[str] = []
         self.pinning = Pinning(
@@ -57,9 +61,15 @@ class Case:
             self.asked.person,
             self.sent.append,
             lambda _: None,
-            lambda: self.session,
-            tell=lambda why, hint: self.told.append(f"{why}; {hint}"),
+            self._session,
+            on_fault=lambda why, hint: self.told.append(f"{why}; {hint}"),
+            background=BackgroundTasks(on_fault),
         )
+
+    def _session(self) -> str | None:
+        if self.fails:
+            raise LookupError("boom")
+        return self.session
 
     async def has_sent(self, count: int) -> None:
         """Wait until the bridge was sent pins so often."""
@@ -157,20 +167,14 @@ async def test_nobody_to_ask_means_that_it_is_asked_later(tmp_path: Path) -> Non
 
 @pytest.mark.expects_error_log("a task failed: ask about the tools of files")
 async def test_a_question_that_fails_is_logged_and_asked_again(tmp_path: Path) -> None:
-    case = Case(tmp_path)
     faults: list[BaseException] = []
-    session = case.pinning._session
+    case = Case(tmp_path, faults.append)
     await case.pinning.begin(case.kept)
     await case.pinning.take([])
-
-    def fails() -> str | None:
-        raise LookupError("boom")
-
-    case.pinning._session = fails
-    case.pinning._background = BackgroundTasks(faults.append)
+    case.fails = True
     await case.pinning.take(tools(1))
     await until_async(lambda: faults, what="the fault")
-    case.pinning._session = session
+    case.fails = False
     await case.pinning.take(tools(1))
     await case.asked.approve(1)
     await case.has_sent(2)

@@ -15,8 +15,9 @@ from tapui.cli.failure import FAILED, Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
+from tapui.consents.consents import Consented
+from tapui.consents.emitters import EmitterConsents
 from tapui.emitters.config.reading import read
-from tapui.emitters.consent.consents import Consented, EmitterConsents
 from tapui.emitters.shell.plans import asking, folder_emitters
 from tapui.files.foreign_file import reason
 from tapui.projection.requests.emitter_start import RIGHTS, emitter_text
@@ -129,7 +130,7 @@ def _allow_file(run: ConsentRun) -> int:
             asked = asking(standing, entry, configuration.path)
             about = {"name": plan.name, "folder": configuration.folder, "changed": asked.why}
             if run.agrees(detail := {**asked.detail, **about}):
-                consents.allow(standing.proposal, later_versions=args.later_versions)
+                consents.allow(standing, later_versions=args.later_versions)
                 run.count(detail)
         except OSError as error:
             raise Failure(f"{plan.name} cannot be allowed: {reason(error)}") from None

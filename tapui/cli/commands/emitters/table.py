@@ -17,13 +17,12 @@ from tapui.cli.context import folder_of, gateway, home, session_of
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
+from tapui.consents.consents import Consented
+from tapui.consents.emitters import EmitterConsents, files_of, startable
 from tapui.core.emitters import registry
 from tapui.core.runs.schedules import span_in_words
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
 from tapui.emitters.config.reading import read
-from tapui.emitters.consent.consents import Consented, EmitterConsents
-from tapui.emitters.consent.named_files import named_files
-from tapui.emitters.consent.startable import startable
 from tapui.emitters.shell.plans import asking, file_problem, folder_emitters
 from tapui.files.foreign_file import reason
 from tapui.projection.summary import one_line
@@ -211,7 +210,7 @@ def _not_covered(listed: Sequence[Emitter]) -> list[list[str]]:
         entry = entry_of(file, one.name, is_provider=one.kind == "provider")
         with contextlib.suppress(OSError):  # it cannot run in its folder, which its state tells
             if entry is not None:
-                found[-1] += named_files(file.folder, startable(file, entry)).uncovered
+                found[-1] += files_of(file.folder, startable(file, entry)).uncovered
     return found
 
 

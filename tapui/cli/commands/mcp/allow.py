@@ -14,8 +14,9 @@ from tapui.cli.failure import Failure
 from tapui.cli.person import need_person
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
+from tapui.consents.consents import Consented
+from tapui.consents.mcp_servers import ServerConsents, server_detail
 from tapui.files.foreign_file import reason
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tapui.projection.requests.emitter_start import RIGHTS
 from tapui.projection.requests.kind import detail_of
 from tapui.projection.requests.mcp_server_start import given_values, server_text
@@ -112,9 +113,9 @@ def _allow_configured(run: ConsentRun) -> None:
     for entry in configured(args):
         try:
             standing = consents.standing(entry)
-            if isinstance(standing, MayRun):
+            if isinstance(standing, Consented):
                 continue
-            detail = standing.detail
+            detail = server_detail(standing, entry)
             if run.agrees(detail):
                 consents.allow(standing, later_versions=args.later_versions)
                 run.count(detail)

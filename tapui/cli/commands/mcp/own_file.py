@@ -11,14 +11,21 @@ from tapui.cli.commands.mcp.table import note_package
 from tapui.cli.context import folder_of, home
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.cli.person import need_person
+from tapui.consents.mcp_servers import ServerConsents
+from tapui.consents.unpinned import unpinned
 from tapui.emitters.runner.environment import deciding
 from tapui.invocation import command
-from tapui.mcp_servers.config.own_file import OwnFileError, add_server, remove_server
-from tapui.mcp_servers.config.reading import is_name, is_secret, own_file, read_own
-from tapui.mcp_servers.config.templates import TemplateError, template
-from tapui.mcp_servers.consent.consents import ServerConsents
-from tapui.mcp_servers.consent.pins import forget_pins
-from tapui.mcp_servers.consent.unpinned import unpinned
+from tapui.mcp_servers.config.entries import TemplateError, template
+from tapui.mcp_servers.config.reading import (
+    OwnFileError,
+    add_server,
+    is_name,
+    is_secret,
+    own_file,
+    read_own,
+    remove_server,
+)
+from tapui.mcp_servers.pins import forget_pins
 from tapui.text import safe_text
 
 

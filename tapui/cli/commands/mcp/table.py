@@ -9,11 +9,12 @@ from tapui.cli.context import folder_of, gateway, home
 from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, GatewayError, NoGateway
+from tapui.consents.consents import Consented
+from tapui.consents.mcp_servers import ServerConsents
 from tapui.emitters.runner.environment import deciding
 from tapui.hosts.mcp import package
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.reading import read_folder, read_own
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tapui.text import few, safe_text
 from tapui.wire.mcp_servers import McpServer, McpServerState, McpTool
 
@@ -66,7 +67,7 @@ def _resting(entry: ServerEntry, consents: ServerConsents) -> McpServer:
     try:
         standing = consents.standing(entry)
         program = standing.entry.program
-        if not isinstance(standing, MayRun):
+        if not isinstance(standing, Consented):
             state, why = "notAllowed", standing.why or "you have not allowed it yet"
     except OSError as error:
         state, why = "failed", f"it cannot run in its folder: {error.strerror or error}"

@@ -13,11 +13,11 @@ from tapui.cli.commands.mcp.table import the_one
 from tapui.cli.context import home, loaded
 from tapui.cli.failure import FAILED, Failure
 from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
+from tapui.consents.consents import Consented
+from tapui.consents.mcp_servers import ServerConsents
 from tapui.files.foreign_file import reason
 from tapui.hosts.mcp import package
 from tapui.invocation import command
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
-from tapui.mcp_servers.consent.starting import CannotStartError, server_start
 from tapui.mcp_servers.messages import (
     AnsweredForm,
     FromBridge,
@@ -29,6 +29,7 @@ from tapui.mcp_servers.messages import (
     TrialCall,
     TrialEnded,
 )
+from tapui.mcp_servers.server_start import CannotStartError, server_start
 from tapui.mcp_servers.shell.bridge_process import BridgeProcess
 from tapui.text import few
 from tapui.wire.message import ToolOutcome
@@ -47,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
         standing = ServerConsents(home().state).standing(entry)
     except OSError as error:
         raise Failure(f"{entry.name} cannot run in its folder: {reason(error)}") from None
-    if not isinstance(standing, MayRun):
+    if not isinstance(standing, Consented):
         raise Failure(f"{entry.name} is not allowed yet: {command(f'mcp allow {entry.name}')}")
     try:
         start = replace(

@@ -7,22 +7,16 @@ from typing import Any
 import msgspec
 import pytest
 
+from tapui.consents import kept
+from tapui.consents.consents import Consented, Proposal
+from tapui.consents.emitters import FOLDER, EmitterConsents, Startable
 from tapui.emitters.config.entries import Configuration, EmitterEntry, Schedule
 from tapui.emitters.config.reading import read
-from tapui.emitters.consent import kept
-from tapui.emitters.consent.consents import (
-    Consented,
-    ConsentStanding,
-    EmitterConsents,
-    EntryChanged,
-    FilesChanged,
-    NeverConsented,
-    Proposal,
-)
 from tests.emitters.config.folder import configured, written
 
 PULSE = {"name": "pulse", "command": "./pulse.sh --fast", "runInterval": "5m"}
 DAY = 24 * 3600
+Standing = Consented[Startable] | Proposal[Startable]
 
 
 class Clock:
@@ -57,16 +51,24 @@ def first(found: Configuration) -> Any:
     return (*found.emitters, *found.providers)[0]
 
 
-def standing(consents: EmitterConsents, folder: Path, **keys: Any) -> ConsentStanding:
+def standing(consents: EmitterConsents, folder: Path, **keys: Any) -> Standing:
     """Write the emitter with these keys, and ask for its standing."""
     file = {"emitters": [{**PULSE, **keys}]}
     found = configured(folder, file)
     return consents.standing(found, first(found))
 
 
-def proposal(found: ConsentStanding) -> Proposal:
-    assert not isinstance(found, Consented)
-    return found.proposal
+def proposal(found: Standing) -> Proposal[Startable]:
+    assert isinstance(found, Proposal)
+    return found
+
+
+def is_new(found: Standing) -> bool:
+    return proposal(found).why == ""
+
+
+def is_of_files(found: Standing) -> bool:
+    return proposal(found).why == "files that it names: pulse.sh"
 
 
 def allowed(consents: EmitterConsents, folder: Path, *, later: bool = False, **keys: Any) -> None:
@@ -77,8 +79,8 @@ def allowed(consents: EmitterConsents, folder: Path, *, later: bool = False, **k
 
 def test_nothing_is_allowed_before_it_was_shown(consents: EmitterConsents, folder: Path) -> None:
     found = standing(consents, folder)
-    assert isinstance(found, NeverConsented)
-    shown = found.proposal
+    assert is_new(found)
+    shown = found
     assert (shown.entry.command, str(shown.entry.schedule)) == ("./pulse.sh --fast", "every 5m")
     assert shown.entry.cwd == shown.folder == str(folder)
     assert [name for name, _ in shown.files] == ["pulse.sh"]
@@ -99,7 +101,7 @@ def test_a_file_that_changed_between_the_sheet_and_the_answer_is_asked_about(
     shown = proposal(standing(consents, folder))
     (folder / "pulse.sh").write_text("rm -rf ~")
     consents.allow(shown, later_versions=False)
-    assert isinstance(standing(consents, folder), FilesChanged)
+    assert is_of_files(standing(consents, folder))
 
 
 def test_an_entry_that_changed_between_the_sheet_and_the_answer_is_asked_about(
@@ -109,8 +111,8 @@ def test_an_entry_that_changed_between_the_sheet_and_the_answer_is_asked_about(
     standing(consents, folder, command="./other")
     consents.allow(shown, later_versions=True)
     found = standing(consents, folder, command="./other")
-    assert isinstance(found, EntryChanged)
-    assert found.what == ("another command",)
+    assert isinstance(found, Proposal)
+    assert found.why == "another command"
 
 
 def test_an_entry_of_another_configuration_has_no_standing(
@@ -145,8 +147,8 @@ def test_every_change_of_what_runs_is_asked_about(
 ) -> None:
     allowed(consents, folder, later=True)
     found = standing(consents, folder, **keys)
-    assert isinstance(found, EntryChanged)
-    assert found.what[0].startswith(what)
+    assert isinstance(found, Proposal)
+    assert found.why.startswith(what)
     assert isinstance(standing(consents, folder), Consented)
 
 
@@ -186,8 +188,8 @@ def test_the_injector_of_its_stream_is_covered(
     file = {"streams": [{"name": "pulse", "sessionInjector": injector}], "emitters": [PULSE]}
     found = configured(folder, file)
     changed = consents.standing(found, first(found))
-    assert isinstance(changed, EntryChanged)
-    assert changed.what == what
+    assert isinstance(changed, Proposal)
+    assert changed.why == "; ".join(what)
 
 
 def test_a_changed_file_is_asked_about_unless_later_versions_are_allowed(
@@ -196,17 +198,16 @@ def test_a_changed_file_is_asked_about_unless_later_versions_are_allowed(
     allowed(consents, folder)
     (folder / "pulse.sh").write_text("echo down")
     found = standing(consents, folder)
-    assert isinstance(found, FilesChanged)
-    assert found.names == ("pulse.sh",)
-    consents.allow(found.proposal, later_versions=True)
+    assert is_of_files(found)
+    consents.allow(found, later_versions=True)
     (folder / "pulse.sh").write_text("echo again")
-    assert standing(consents, folder) == Consented(found.proposal.entry, ())
+    assert standing(consents, folder) == Consented(found.entry, ())
 
 
 def test_a_file_that_comes_or_goes_is_a_change(consents: EmitterConsents, folder: Path) -> None:
     allowed(consents, folder)
     (folder / "pulse.sh").unlink()
-    assert isinstance(standing(consents, folder), FilesChanged)
+    assert is_of_files(standing(consents, folder))
     (folder / "pulse.sh").write_text("echo up")
     assert isinstance(standing(consents, folder), Consented)
 
@@ -218,8 +219,8 @@ def test_a_consent_is_of_one_folder_and_one_name(
     other = tmp_path / "other"
     other.mkdir()
     (other / "pulse.sh").write_text("echo up")
-    assert isinstance(standing(consents, other), NeverConsented)
-    assert isinstance(standing(consents, folder, name="pulse2"), NeverConsented)
+    assert is_new(standing(consents, other))
+    assert is_new(standing(consents, folder, name="pulse2"))
 
 
 def test_a_folder_is_known_by_its_real_path(
@@ -231,7 +232,7 @@ def test_a_folder_is_known_by_its_real_path(
     (tmp_path / "link").unlink()
     (tmp_path / "evil").mkdir()
     (tmp_path / "link").symlink_to("evil")
-    assert isinstance(standing(consents, tmp_path / "link"), NeverConsented)
+    assert is_new(standing(consents, tmp_path / "link"))
 
 
 def test_a_folder_to_run_in_that_becomes_a_link_is_asked_about(
@@ -242,8 +243,8 @@ def test_a_folder_to_run_in_that_becomes_a_link_is_asked_about(
     (folder / "sub").rmdir()
     (folder / "sub").symlink_to(tmp_path)
     found = standing(consents, folder, cwd="sub")
-    assert isinstance(found, EntryChanged)
-    assert found.proposal.is_outside
+    assert isinstance(found, Proposal)
+    assert found.is_outside
 
 
 def test_providers_need_consent_too(consents: EmitterConsents, folder: Path) -> None:
@@ -252,21 +253,21 @@ def test_providers_need_consent_too(consents: EmitterConsents, folder: Path) -> 
     emitter = consents.standing(found, found.emitters[0])
     consents.allow(proposal(emitter), later_versions=False)
     asked = consents.standing(found, found.providers[0])
-    assert isinstance(asked, NeverConsented)
-    assert [name for name, _ in asked.proposal.files] == ["pulse.sh"]
-    consents.allow(asked.proposal, later_versions=False)
+    assert is_new(asked)
+    assert [name for name, _ in asked.files] == ["pulse.sh"]
+    consents.allow(asked, later_versions=False)
     assert isinstance(consents.standing(found, found.emitters[0]), Consented)
     changed = configured(folder, {"providers": [{**provider, "args": ["pulse.sh", "-v"]}]})
     now = consents.standing(changed, changed.providers[0])
-    assert isinstance(now, EntryChanged)
-    assert now.what == ("other arguments",)
+    assert isinstance(now, Proposal)
+    assert now.why == "other arguments"
 
 
 def test_a_consent_is_kept_in_a_private_file(
     consents: EmitterConsents, folder: Path, state: Path
 ) -> None:
     allowed(consents, folder)
-    path = state / kept.FOLDER / kept.FILE
+    path = state / FOLDER / kept.FILE
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     assert isinstance(standing(EmitterConsents(state), folder), Consented)
@@ -281,10 +282,10 @@ def test_a_revoked_consent_is_gone_everywhere(
     ]
     other = EmitterConsents(state)
     assert isinstance(standing(other, folder), Consented)
-    assert consents.revoke(str(folder), "provider") == 0
-    assert consents.revoke(str(folder), "emitter", "pulse") == 1
+    assert consents.revoke(str(folder), kind="provider") == 0
+    assert consents.revoke(str(folder), "pulse", "emitter") == 1
     assert consents.revoke(str(folder)) == 0
-    assert isinstance(standing(other, folder), NeverConsented)
+    assert is_new(standing(other, folder))
     assert consents.listed() == []
 
 
@@ -309,13 +310,13 @@ def test_a_damaged_file_allows_nothing_and_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     allowed(consents, folder)
-    path = state / kept.FOLDER / kept.FILE
+    path = state / FOLDER / kept.FILE
     path.write_bytes(data)
     found = standing(consents, folder)
-    assert isinstance(found, NeverConsented)
+    assert is_new(found)
     assert text in consents.damage
     assert [text in record.message for record in caplog.records] == [True]
-    consents.allow(found.proposal, later_versions=False)
+    consents.allow(found, later_versions=False)
     assert consents.damage == ""
     assert isinstance(standing(consents, folder), Consented)
     assert path.with_name("consents.json.damaged").read_bytes() == data
@@ -325,10 +326,10 @@ def test_a_file_that_others_can_write_allows_nothing(
     consents: EmitterConsents, folder: Path, state: Path
 ) -> None:
     allowed(consents, folder)
-    path = state / kept.FOLDER / kept.FILE
+    path = state / FOLDER / kept.FILE
     path.chmod(0o666)
     fresh = EmitterConsents(state)
-    assert isinstance(standing(fresh, folder), NeverConsented)
+    assert is_new(standing(fresh, folder))
     assert "others can write it" in fresh.damage
 
 
@@ -336,14 +337,14 @@ def test_a_link_or_a_pipe_in_its_place_allows_nothing(
     consents: EmitterConsents, folder: Path, state: Path, tmp_path: Path
 ) -> None:
     allowed(consents, folder)
-    path = state / kept.FOLDER / kept.FILE
+    path = state / FOLDER / kept.FILE
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
-    assert isinstance(standing(consents, folder), NeverConsented)
+    assert is_new(standing(consents, folder))
     assert "it cannot be read" in consents.damage
     path.unlink()
     os.mkfifo(path)
-    assert isinstance(standing(consents, folder), NeverConsented)
+    assert is_new(standing(consents, folder))
     assert "it is not a file" in consents.damage
 
 
@@ -368,7 +369,7 @@ def test_consents_are_bounded_in_bytes(
     monkeypatch.setattr(kept, "MAX_BYTES", 20_000)
     for at in range(10):
         allowed(consents, folder, name=f"n{at}", command="x" * 5_000)
-    assert (state / kept.FOLDER / kept.FILE).stat().st_size <= 20_000
+    assert (state / FOLDER / kept.FILE).stat().st_size <= 20_000
     assert [one.entry.name for _, one in consents.listed()] == ["n7", "n8", "n9"]
     shown = proposal(standing(consents, folder, command=None, prompt="x" * 30_000))
     with pytest.raises(OSError, match="too large to be kept"):
@@ -383,7 +384,7 @@ def test_a_folder_with_a_name_that_is_no_text_is_never_allowed(
     shown = proposal(standing(consents, folder))
     with pytest.raises(OSError, match="not valid UTF-8"):
         consents.allow(shown, later_versions=False)
-    assert isinstance(standing(consents, folder), NeverConsented)
+    assert is_new(standing(consents, folder))
     assert shown.digest
 
 
@@ -416,8 +417,8 @@ def test_a_use_that_cannot_be_kept_is_logged(
 def test_a_prompt_is_covered(consents: EmitterConsents, folder: Path) -> None:
     allowed(consents, folder, command=None, prompt="look", runInterval="idle")
     found = standing(consents, folder, command=None, prompt="look!", runInterval="idle")
-    assert isinstance(found, EntryChanged)
-    assert found.what == ("another prompt",)
+    assert isinstance(found, Proposal)
+    assert found.why == "another prompt"
 
 
 def test_what_is_kept_is_what_was_allowed(consents: EmitterConsents, folder: Path) -> None:
@@ -437,6 +438,6 @@ def test_what_is_kept_is_what_was_allowed(consents: EmitterConsents, folder: Pat
 def test_hostile_names_in_what_changed_are_safe(consents: EmitterConsents, folder: Path) -> None:
     allowed(consents, folder)
     found = standing(consents, folder, cwd="\x1b[31m\u202e")
-    assert isinstance(found, EntryChanged)
-    assert all(one.isprintable() for one in found.what)
+    assert isinstance(found, Proposal)
+    assert found.why.isprintable()
     written(folder, "{}")

@@ -1,13 +1,12 @@
-"""What a bridge is told to start: an entry with its values, which are secrets from here on."""
+"""The first message to a bridge: an entry with its values, which are secrets from here on."""
 
 from collections.abc import Mapping
 
+from tapui.consents.mcp_servers import Allowable, allowable
 from tapui.emitters.runner.environment import command_environment
 from tapui.emitters.runner.processes import MARK
 from tapui.files.foreign_file import reason
-from tapui.mcp_servers.config.entries import ServerEntry
-from tapui.mcp_servers.config.templates import MissingValueError, Template
-from tapui.mcp_servers.consent.allowable import Allowable, allowable
+from tapui.mcp_servers.config.entries import MissingValueError, ServerEntry, Template
 from tapui.mcp_servers.messages import ServerStart
 from tapui.secret import Secret
 

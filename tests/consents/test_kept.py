@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tapui.emitters.consent.consents import Consented, EmitterConsents
+from tapui.consents.consents import Consented
+from tapui.consents.emitters import EmitterConsents
+from tapui.consents.mcp_servers import ServerConsents
 from tapui.mcp_servers.config.reading import read_folder
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents
 from tests.emitters.config.folder import configured
 from tests.rig.machine import fill
 
@@ -27,7 +28,7 @@ class Store(NamedTuple):
 
     @property
     def is_allowed(self) -> bool:
-        return isinstance(self.standing(), Consented | MayRun)
+        return isinstance(self.standing(), Consented)
 
 
 class Clock:
@@ -46,7 +47,7 @@ def of_emitters(state: Path, folder: Path, clock: Clock) -> Store:
         return consents.standing(found, found.emitters[0])
 
     def allow() -> None:
-        consents.allow(standing().proposal, later_versions=False)
+        consents.allow(standing(), later_versions=False)
 
     return Store(consents, standing, allow, state / "emitters" / "consents.json")
 

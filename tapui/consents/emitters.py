@@ -1,18 +1,24 @@
-"""What consent covers: an entry of a configuration, with all that decides what runs and is sent."""
+"""Consent to an emitter or provider of a folder's file: all that decides what runs and is sent."""
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
+from tapui.consents.consents import Consented, Consents, Proposal
+from tapui.consents.kept import ConsentFile
+from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry, Schedule
 from tapui.files.foreign_file import real_path
 from tapui.text import safe_text
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.provider import FilterRule
 
-Kind = Literal["emitter", "provider"]
-
+FOLDER = "emitters"
+"""Where consents and claims are, below the state folder."""
 _SHOWN = 100
 
 
@@ -22,7 +28,7 @@ class Startable(Struct, frozen=True, kw_only=True):
     An emitter has a command or a prompt; a provider has a command and its `args`, without a shell.
     """
 
-    kind: Kind
+    kind: Literal["emitter", "provider"]
     name: str
     command: str | None = None
     args: tuple[str, ...] = ()
@@ -39,6 +45,35 @@ class Startable(Struct, frozen=True, kw_only=True):
     injector: Injector = "unset"
     delivery: Delivery = "surface"
     rules: tuple[FilterRule, ...] = ()
+
+
+_DECODER = msgspec.json.Decoder(ConsentFile[Startable])
+
+
+class EmitterConsents(Consents[Startable]):
+    """All consents to emitters and project providers."""
+
+    def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(state, FOLDER, _DECODER, changes, clock)
+
+    def standing(
+        self, configuration: Configuration, entry: EmitterEntry | ProviderEntry
+    ) -> Consented[Startable] | Proposal[Startable]:
+        """Return whether an entry of a configuration may be started.
+
+        Raises `ValueError` for an entry of another configuration, `OSError` for a folder to run in
+        that cannot be.
+        """
+        if entry not in (*configuration.emitters, *configuration.providers):
+            raise ValueError("the entry is not of this configuration")
+        wanted = startable(configuration, entry)
+        return self.of(configuration.folder, wanted, lambda: files_of(configuration.folder, wanted))
+
+
+def files_of(folder: str, entry: Startable) -> NamedFiles:
+    """Find and read the files that an entry names. Not on a loop."""
+    args = entry.args if entry.kind == "provider" else None
+    return named_files(folder, ReadCommand(entry.command, entry.cwd, args, entry.shell, entry.env))
 
 
 def startable(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> Startable:

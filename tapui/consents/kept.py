@@ -9,20 +9,17 @@ import logging
 import os
 import stat
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from tapui.emitters.consent.startable import Kind, Startable
 from tapui.files import private_file
 from tapui.files.foreign_file import read_up_to, reason
 from tapui.files.locked_folder import locked
 from tapui.files.private_file import private_folder
 from tapui.text import safe_text
 
-FOLDER = "emitters"
-"""Where those of emitters are, below the state folder."""
 FILE = "consents.json"
 MAX_CONSENTS = 1_000
 MAX_BYTES = 4 * 1024 * 1024
@@ -35,7 +32,21 @@ _OPEN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _log = logging.getLogger(__name__)
 
 
-class Kept(Struct, frozen=True, kw_only=True):
+class AllowedEntry(Protocol):
+    """What is allowed: two of different kinds may have the same name."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def cwd(self) -> str | None: ...
+
+
+E = TypeVar("E", bound=AllowedEntry)
+
+
+class Kept(Struct, Generic[E], frozen=True, kw_only=True):
     """That an entry was allowed; times are seconds since the epoch."""
 
     files: tuple[tuple[str, str], ...]
@@ -44,42 +55,14 @@ class Kept(Struct, frozen=True, kw_only=True):
     """Whether these files may change."""
     allowed_at: float
     used_at: float
-
-    @property
-    def kind(self) -> str:
-        """What kind of entry it is: two of different kinds may have the same name."""
-        raise NotImplementedError
-
-    @property
-    def name(self) -> str:
-        """The entry's name."""
-        raise NotImplementedError
+    entry: E
 
 
-class KeptConsent(Kept, frozen=True, kw_only=True):
-    """That an emitter, or a provider, was allowed."""
-
-    entry: Startable
-
-    @property
-    def kind(self) -> Kind:
-        """Whether it is an emitter or a provider."""
-        return self.entry.kind
-
-    @property
-    def name(self) -> str:
-        """The entry's name."""
-        return self.entry.name
-
-
-K = TypeVar("K", bound=Kept)
-
-
-class ConsentFile(Struct, Generic[K], forbid_unknown_fields=True):
+class ConsentFile(Struct, Generic[E], forbid_unknown_fields=True):
     """What is in the file; consents by folder."""
 
     version: int
-    folders: dict[str, list[K]]
+    folders: dict[str, list[Kept[E]]]
 
 
 class _DamagedError(Exception):
@@ -89,21 +72,21 @@ class _DamagedError(Exception):
 _Seen = tuple[int, int, int]
 
 
-class KeptConsents(Generic[K]):
+class KeptConsents(Generic[E]):
     """Reads and writes the file. `damage` says why it cannot be read, "" while it can.
 
     `place` is the folder of the file, below the state folder.
     """
 
     def __init__(
-        self, state: Path, place: str, decoder: "msgspec.json.Decoder[ConsentFile[K]]"
+        self, state: Path, place: str, decoder: "msgspec.json.Decoder[ConsentFile[E]]"
     ) -> None:
         self._state = state
         self._place = place
         self._path = state / place / FILE
         self._decoder = decoder
         self._seen: _Seen | None = None
-        self._folders: dict[str, list[K]] = {}
+        self._folders: dict[str, list[Kept[E]]] = {}
         self.damage = ""
 
     @property
@@ -115,23 +98,24 @@ class KeptConsents(Generic[K]):
             return None
         return info.st_ino, info.st_size, info.st_mtime_ns
 
-    def one(self, folder: str, kind: str, name: str) -> K | None:
+    def one(self, folder: str, kind: str, name: str) -> Kept[E] | None:
         """Return what is kept of an entry."""
         listed = self._read().get(folder, ())
         return next((one for one in listed if _is(one, kind, name)), None)
 
-    def all(self) -> list[tuple[str, K]]:
+    def all(self) -> list[tuple[str, Kept[E]]]:
         """Return all, with their folders."""
         return [(folder, one) for folder, listed in self._read().items() for one in listed]
 
-    def put(self, folder: str, kept: K) -> None:
+    def put(self, folder: str, kept: Kept[E]) -> None:
         """Keep a consent in the place of one of the same name. Raises `OSError`."""
         with locked(private_folder(self._state, self._place)) as fd:
             folders = self._read()
-            others = [one for one in folders.get(folder, ()) if not _is(one, kept.kind, kept.name)]
+            name = kept.entry.name
+            others = [one for one in folders.get(folder, ()) if not _is(one, kept.entry.kind, name)]
             self._write(fd, {**folders, folder: [*others, kept]})
 
-    def used(self, folder: str, kept: K, now: float) -> None:
+    def used(self, folder: str, kept: Kept[E], now: float) -> None:
         """Keep, from time to time, that one is in use: the others are forgotten first.
 
         It holds also where this cannot be written, which is logged.
@@ -141,10 +125,10 @@ class KeptConsents(Generic[K]):
         try:
             self._mark_used(folder, kept, now)
         except OSError as error:
-            what = safe_text(f"{kept.kind} {kept.name}", limit=100)
+            what = safe_text(f"{kept.entry.kind} {kept.entry.name}", limit=100)
             _log.warning("the use of the consent to %s could not be kept: %s", what, error)
 
-    def _mark_used(self, folder: str, kept: K, now: float) -> None:
+    def _mark_used(self, folder: str, kept: Kept[E], now: float) -> None:
         """Write when one was used, if it is still there as it was. Raises `OSError`."""
         with locked(private_folder(self._state, self._place)) as fd:
             folders = self._read()
@@ -163,13 +147,13 @@ class KeptConsents(Generic[K]):
             others = [
                 one
                 for one in listed
-                if kind not in (None, one.kind) or name not in (None, one.name)
+                if kind not in (None, one.entry.kind) or name not in (None, one.entry.name)
             ]
             if len(others) < len(listed):
                 self._write(fd, {**folders, folder: others})
             return len(listed) - len(others)
 
-    def _read(self) -> dict[str, list[K]]:
+    def _read(self) -> dict[str, list[Kept[E]]]:
         try:
             fd = os.open(self._path, _OPEN)
         except FileNotFoundError:
@@ -191,7 +175,7 @@ class KeptConsents(Generic[K]):
             os.close(fd)
         return self._folders
 
-    def _damaged(self, why: str) -> dict[str, list[K]]:
+    def _damaged(self, why: str) -> dict[str, list[Kept[E]]]:
         self._folders, self._seen = {}, None
         what = (
             f"{self._path}: nothing that it allowed is allowed any more: {why}. Mend it, or allow"
@@ -202,20 +186,20 @@ class KeptConsents(Generic[K]):
         self.damage = what
         return {}
 
-    def _write(self, fd: int, folders: dict[str, list[K]]) -> None:
+    def _write(self, fd: int, folders: dict[str, list[Kept[E]]]) -> None:
         """Write what fits; a damaged file is kept beside it."""
         try:
             data = _bounded(folders)
         except UnicodeEncodeError:
             raise OSError(errno.EILSEQ, "a path in it is not valid UTF-8") from None
         if self.damage:
-            with contextlib.suppress(FileNotFoundError):  # somebody has mended it
+            with contextlib.suppress(FileNotFoundError):  # it was mended meanwhile
                 os.rename(FILE, f"{FILE}.damaged", src_dir_fd=fd, dst_dir_fd=fd)
         private_file.write(fd, FILE, data)
         self.damage = ""
         self._seen = None
 
-    def _decoded(self, fd: int, info: os.stat_result) -> dict[str, list[K]]:
+    def _decoded(self, fd: int, info: os.stat_result) -> dict[str, list[Kept[E]]]:
         if not stat.S_ISREG(info.st_mode):
             raise _DamagedError("it is not a file")
         if info.st_nlink > 1:
@@ -234,11 +218,11 @@ class KeptConsents(Generic[K]):
         return file.folders
 
 
-def _is(kept: Kept, kind: str, name: str) -> bool:
-    return kept.kind == kind and kept.name == name
+def _is(kept: Kept[E], kind: str, name: str) -> bool:
+    return kept.entry.kind == kind and kept.entry.name == name
 
 
-def _bounded(folders: dict[str, list[K]]) -> bytes:
+def _bounded(folders: dict[str, list[Kept[E]]]) -> bytes:
     """Return the file's bytes without the consents that were used longest ago, where it must be.
 
     Raises `OSError` when not even the last one fits.
@@ -249,7 +233,7 @@ def _bounded(folders: dict[str, list[K]]) -> bytes:
         reverse=True,
     )
     sizes = 0
-    left: dict[str, list[K]] = {}
+    left: dict[str, list[Kept[E]]] = {}
     for number, (_, folder, kept) in enumerate(by_use):
         sizes += len(msgspec.json.encode(kept)) + len(folder.encode("utf-8", "replace")) + 100
         if number >= MAX_CONSENTS or sizes > MAX_BYTES:

@@ -15,11 +15,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tapui.consents.mcp_servers import Allowable
 from tapui.files import private_file
 from tapui.files.foreign_file import read_up_to, reason
 from tapui.files.locked_folder import locked
 from tapui.files.private_file import private_folder
-from tapui.mcp_servers.consent.allowable import Allowable
 from tapui.mcp_servers.messages import MappedTool
 from tapui.text import safe_text
 
@@ -158,7 +158,7 @@ def pins_file(name: str, folder: str | None) -> str:
 
 
 def pinned(tools: Sequence[MappedTool]) -> dict[str, PinnedTool]:
-    """Return tools as they are to be pinned: those that can be offered, which are told whole."""
+    """Return the pins of tools that can be offered, which are reported whole."""
     given = [one for one in tools if one.problem is None][:MAX_TOOLS]
     return {one.name: PinnedTool(one.digest, said_by(one)) for one in given}
 

@@ -1,7 +1,11 @@
-"""What of a run's lines goes to the gateway: filtered, in batches, as fast as it takes them."""
+"""What of a run's lines goes to the gateway: filtered, in batches, as fast as it takes them.
+
+Nothing is dropped: a run that may not send is not read, and its command waits in its writes.
+"""
 
 from collections import Counter, deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from tapui.core.hooks.matching import PatternError
@@ -14,18 +18,66 @@ from tapui.core.runs.reports import (
     RunnerMessage,
     Source,
 )
-from tapui.emitters.runner.flow import (
-    RUN_BURST,
-    RUN_RATE,
-    WINDOW_CHARACTERS,
-    WINDOW_LINES,
-    Allowance,
-    Window,
-)
 from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
 from tapui.emitters.runner.loop import OnceTimers, SmallLoop
 from tapui.wire.emitters import EmitterCounts
 from tapui.wire.provider import FilterRule
+
+WINDOW_LINES = 400
+WINDOW_CHARACTERS = 512 * 1024
+"""Lines of a run that were sent and not taken by the gateway, at most; 128 lines may be more."""
+ALL_CHARACTERS = 8 * 1024 * 1024
+"""The same of all runs."""
+RUN_RATE, RUN_BURST = 2_000.0, 4_000.0
+"""Lines a second that a run sends, and how many at once after a rest."""
+ALL_RATE, ALL_BURST = 5_000.0, 10_000.0
+"""The same of all runs."""
+
+
+class Allowance:
+    """So many lines a second, and so many at once after a rest."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._left = burst
+        self._at = 0.0
+
+    def wait(self, now: float) -> float:
+        """Return the seconds until a line may be sent, 0 for now."""
+        self._left = min(self._left + (now - self._at) * self._rate, self._burst)
+        self._at = now
+        return max(1.0 - self._left, 0.0) / self._rate
+
+    def spend(self, lines: int) -> None:
+        """Count lines; it may be more than there was left."""
+        self._left -= lines
+
+
+@dataclass(slots=True)
+class Window:
+    """What was sent and not taken."""
+
+    most_lines: float
+    most_characters: int
+    lines: int = 0
+    characters: int = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more may be sent."""
+        return self.lines < self.most_lines and self.characters < self.most_characters
+
+    def sent(self, lines: int, characters: int) -> None:
+        """Count what was sent."""
+        self.lines += lines
+        self.characters += characters
+
+    def taken(self, lines: int, characters: int) -> None:
+        """Count what was taken."""
+        self.lines = max(self.lines - lines, 0)
+        self.characters = max(self.characters - characters, 0)
+
 
 BATCH_SECONDS = 0.025
 BATCH_LINES = 100
@@ -45,7 +97,7 @@ class Sink(Protocol):
     everything: Window
     rate: Allowance
     is_leaving: bool
-    """Whether the gateway is gone: nobody has to take lines."""
+    """Whether the gateway is gone: lines go nowhere."""
 
     def tell(self, message: RunnerMessage) -> None:
         """Send a message to the gateway."""

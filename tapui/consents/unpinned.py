@@ -1,4 +1,4 @@
-"""Commands that fetch a program from a registry whenever they start, in whatever version it is."""
+"""Commands that fetch a program from a registry with each start, in its newest version."""
 
 import re
 from collections.abc import Sequence

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from tapui.consents.consents import Consented, Proposal
+from tapui.consents.mcp_servers import Allowable, ServerConsents, server_detail
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.reading import read_folder
-from tapui.mcp_servers.consent.consents import MayRun, ServerConsents, ServerProposal
-from tapui.mcp_servers.consent.starting import CannotStartError, server_start
+from tapui.mcp_servers.server_start import CannotStartError, server_start
 
 LITERAL = "hunter2hunter2"
 ENTRY: dict[str, Any] = {
@@ -39,10 +40,14 @@ def consents(tmp_path: Path) -> ServerConsents:
     return ServerConsents(tmp_path / "state")
 
 
-def asked(consents: ServerConsents, entry: ServerEntry) -> ServerProposal:
+def asked(consents: ServerConsents, entry: ServerEntry) -> Proposal[Allowable]:
     found = consents.standing(entry)
-    assert isinstance(found, ServerProposal)
+    assert isinstance(found, Proposal)
     return found
+
+
+def detail_of(consents: ServerConsents, entry: ServerEntry) -> dict[str, object]:
+    return server_detail(asked(consents, entry), entry)
 
 
 def test_nothing_may_run_before_it_was_allowed(consents: ServerConsents, repo: Path) -> None:
@@ -50,7 +55,7 @@ def test_nothing_may_run_before_it_was_allowed(consents: ServerConsents, repo: P
     shown = asked(consents, entry)
     consents.allow(shown)
     standing = consents.standing(entry)
-    assert isinstance(standing, MayRun)
+    assert isinstance(standing, Consented)
     assert standing.files == ("server.js",)
     assert consents.revoke(str(repo), "files")
     assert asked(consents, entry).digest == shown.digest
@@ -59,8 +64,9 @@ def test_nothing_may_run_before_it_was_allowed(consents: ServerConsents, repo: P
 def test_values_are_shown_as_the_file_has_them_and_not_kept(
     consents: ServerConsents, repo: Path, tmp_path: Path
 ) -> None:
-    shown = asked(consents, entry_of(repo, ENTRY))
-    detail = shown.detail
+    entry = entry_of(repo, ENTRY)
+    shown = asked(consents, entry)
+    detail = server_detail(shown, entry)
     assert detail["variables"] == [["API_TOKEN", ""], ["OTHER", "$GITHUB_TOKEN"]]
     assert detail["args"] == ["server.js", str(repo)]
     assert detail["files"] == ["server.js"]
@@ -73,7 +79,7 @@ def test_values_are_shown_as_the_file_has_them_and_not_kept(
         "url": "https://me:pass@mcp.example.com:8443/mcp?key=abc",
         "headers": {"X-Key": "${K}"},
     }
-    detail = asked(consents, entry_of(repo, called)).detail
+    detail = detail_of(consents, entry_of(repo, called))
     assert detail["host"] == "mcp.example.com:8443"
     assert detail["url"] == called["url"]
     assert detail["headerTexts"] == {"X-Key": "${K}"}
@@ -97,7 +103,7 @@ def test_whatever_decides_what_runs_is_asked_again(
 ) -> None:
     consents.allow(asked(consents, entry_of(repo, ENTRY)))
     assert why in asked(consents, entry_of(repo, {**ENTRY, **changed})).why
-    assert isinstance(consents.standing(entry_of(repo, ENTRY)), MayRun)
+    assert isinstance(consents.standing(entry_of(repo, ENTRY)), Consented)
 
 
 def test_a_variable_that_loads_things_is_a_doubt(consents: ServerConsents, repo: Path) -> None:
@@ -113,7 +119,7 @@ def test_a_registry_that_the_repository_wrote_is_shown_and_named(
         "args": ["-y", "server-files@1.2.3"],
         "env": {"npm_config_registry": "https://evil.example", "X": "${env:Y:-https://evil.test}"},
     }
-    detail = asked(consents, entry_of(repo, entry)).detail
+    detail = detail_of(consents, entry_of(repo, entry))
     assert detail["variableTexts"] == entry["env"]
     doubt = "its variable npm_config_registry decides what runs, or where it comes from"
     assert doubt in cast("list[str]", detail["doubts"])
@@ -128,7 +134,7 @@ def test_a_file_that_it_names_is_asked_again_unless_later_versions_are_allowed(
     assert asked(consents, entry).why == "files that it names: server.js"
     consents.allow(asked(consents, entry), later_versions=True)
     (repo / "server.js").write_text("other()")
-    assert isinstance(consents.standing(entry), MayRun)
+    assert isinstance(consents.standing(entry), Consented)
 
 
 @pytest.mark.parametrize(
@@ -149,9 +155,9 @@ def test_a_file_of_the_folder_that_a_value_comes_from_is_covered(
     found = entry_of(repo, entry)
     (repo / "value").write_text("good")
     shown = asked(consents, found)
-    assert "value" in shown.detail["files"]  # type: ignore[operator]
+    assert "value" in server_detail(shown, found)["files"]  # type: ignore[operator]
     consents.allow(shown)
-    assert isinstance(consents.standing(found), MayRun)
+    assert isinstance(consents.standing(found), Consented)
     (repo / "value").write_text("evil")
     assert asked(consents, found).why == "files that it names: value"
 
@@ -165,7 +171,7 @@ def test_settings_of_the_folder_that_say_where_a_package_is_from_are_covered(
     shown = asked(consents, found)
     assert any("node_modules" in one for one in shown.doubts)
     consents.allow(shown)
-    assert isinstance(consents.standing(found), MayRun)
+    assert isinstance(consents.standing(found), Consented)
     (repo / ".npmrc").write_text("registry=https://evil.example")
     assert asked(consents, found).why == "files that it names: .npmrc"
 
@@ -187,10 +193,10 @@ def test_where_a_link_to_a_value_leads_is_shown_and_covered(
     found = entry_of(repo, entries[key])
     (repo / "token").symlink_to(secret)
     shown = asked(consents, found)
-    assert f"the file token, which is {secret}" in json.dumps(shown.detail)
+    assert f"the file token, which is {secret}" in json.dumps(server_detail(shown, found))
     consents.allow(shown)
     standing = consents.standing(found)
-    assert isinstance(standing, MayRun)
+    assert isinstance(standing, Consented)
     (repo / "token").unlink()
     (repo / "token").symlink_to(other)
     assert asked(consents, found).why
@@ -206,7 +212,7 @@ def test_what_is_shown_of_an_address_is_where_it_leads(
         ("https://evil.example?@good.example/", "https://evil.example?@good.example/"),
         ("https://good.example@evil.example/", "https://good.example@evil.example/"),
     ):
-        detail = asked(consents, entry_of(repo, {"url": url})).detail
+        detail = detail_of(consents, entry_of(repo, {"url": url}))
         assert detail["host"] == "evil.example"
         assert detail["url"] == shown
 
@@ -225,13 +231,13 @@ def test_damage_allows_nothing(consents: ServerConsents, repo: Path, tmp_path: P
     entry = entry_of(repo, ENTRY)
     consents.allow(asked(consents, entry))
     (tmp_path / "state" / "mcp" / "consents.json").write_text("{")
-    assert isinstance(consents.standing(entry), ServerProposal)
+    assert isinstance(consents.standing(entry), Proposal)
     assert "damaged" in consents.damage
 
 
 def test_the_persons_own_servers_need_none(consents: ServerConsents, repo: Path) -> None:
     own = replace(entry_of(repo, ENTRY), source="own", folder=None)
-    assert isinstance(consents.standing(own), MayRun)
+    assert isinstance(consents.standing(own), Consented)
 
 
 def test_what_starts_has_only_the_values_that_were_named(
@@ -240,7 +246,7 @@ def test_what_starts_has_only_the_values_that_were_named(
     entry = entry_of(repo, ENTRY)
     consents.allow(asked(consents, entry))
     standing = consents.standing(entry)
-    assert isinstance(standing, MayRun)
+    assert isinstance(standing, Consented)
     environ = {"GITHUB_TOKEN": "t0ken", "AWS_SECRET": "no"}
     start = server_start(entry, standing.entry, environ, "ws://localhost:9400")
     assert start.args == ["server.js", str(repo)]

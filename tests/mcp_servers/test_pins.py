@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from tapui.mcp_servers.consent.allowable import Allowable
-from tapui.mcp_servers.consent.pins import (
+from tapui.consents.mcp_servers import Allowable
+from tapui.mcp_servers.messages import MappedTool
+from tapui.mcp_servers.pins import (
     MAX_SAID,
     MAX_TOOLS,
     ToolPins,
@@ -18,7 +19,6 @@ from tapui.mcp_servers.consent.pins import (
     tool_changes,
     tools_detail,
 )
-from tapui.mcp_servers.messages import MappedTool
 
 ENTRY = Allowable(kind="own", name="files", command="x")
 

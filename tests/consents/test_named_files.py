@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tapui.emitters.consent import named_files as module
-from tapui.emitters.consent.named_files import NamedFiles, named_files
-from tapui.emitters.consent.startable import Startable
+from tapui.consents import named_files as module
+from tapui.consents.emitters import Startable, files_of
+from tapui.consents.named_files import NamedFiles
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def named(folder: Path, command: str | None, **keys: Any) -> NamedFiles:
     entry = Startable(
         **{"kind": "emitter", "name": "e", "cwd": str(folder), **keys}, command=command
     )
-    return named_files(str(folder), entry)
+    return files_of(str(folder), entry)
 
 
 @pytest.mark.parametrize(

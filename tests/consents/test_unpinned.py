@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from tapui.mcp_servers.consent.unpinned import unpinned
+from tapui.consents.unpinned import unpinned
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,46 @@
-"""The words of a command that may name files: also those within options, texts and variables.
+"""The files of a folder that a command names, and what is in them.
 
-It finds rather too many than too few: a word counts only where there is such a file.
+The words of a command may name files also within options, texts and variables: rather too many are
+found than too few, for a word counts only where there is such a file. What cannot be followed is
+named as not covered: patterns, links and paths that lead out of the folder, what the files
+themselves name.
 """
 
+import hashlib
 import os
 import re
+import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from tapui.emitters.consent.startable import Startable
 from tapui.emitters.runner.environment import deciding
+from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path
 from tapui.policies.commands import naive_words, parsed
 from tapui.policies.programs import base_name
+from tapui.policies.rules import is_within
+from tapui.text import safe_text
 from tapui.wire.limits import MAX_PATH
+
+MAX_FILES = 32
+MAX_WHOLE = 8 * 1024 * 1024
+"""Bytes up to which a file counts as a whole; of a larger one its size, time and beginning do."""
+MAX_HEAD = 1024 * 1024
+MAX_ALL = 64 * 1024 * 1024
+"""Bytes of an entry's files that count as a whole; the others as large ones."""
+MAX_WORDS = 500
+_MAX_BASES = 8
+_MAX_UNCOVERED = 20
+_SHOWN = 200
+_NOWHERE = "/dev/"
+
 
 _SHELLS = ("bash", "sh")
 _MAX_NESTED = 3
 """How many texts within texts are looked into."""
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 _TOKEN = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&()<>`])+""", re.DOTALL)
-"""A word of a command as it is written, with its quotes."""
+"""A word of a command with its quotes."""
 _PATTERN = re.compile(r"[*?]|\[[^]]+\]")
 _PARAMETER = re.compile(r"\$[*?@#!$-]")
 """Parameters of the shell that look like patterns."""
@@ -62,9 +83,20 @@ _BUILDS = frozenset({"build", "buildx", "bake", "compose"})
 """Verbs of docker that read one."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadCommand:
+    """What runs: a `text` that `shell` (or bash, or sh) reads; with `args`, a program."""
+
+    text: str | None
+    cwd: str
+    args: tuple[str, ...] | None = None
+    shell: str | None = None
+    env: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(slots=True)
 class NamedWords:
-    """The words of an entry that may name files, and what cannot be followed."""
+    """The words of a command that may name files, and what cannot be followed."""
 
     words: dict[str, None] = field(default_factory=dict)
     """Each once, in order."""
@@ -81,26 +113,25 @@ class NamedWords:
                 self.words.setdefault(part)
 
 
-def named_words(entry: Startable) -> NamedWords:
-    """Return the words of an entry's command, and of its variables."""
+def _named_words(command: ReadCommand) -> NamedWords:
+    """Return the words of a command, and of its variables."""
     found = NamedWords()
-    if entry.kind == "provider":
-        words = (entry.command or "", *entry.args)
+    if command.args is not None:
+        words = (command.text or "", *command.args)
         _program(found, words)
         _look_into(found, words, 0)
-    elif entry.command is not None:
-        command = parsed(entry.command)
-        found.doubts += command.doubts
-        programs = list(naive_words(entry.command)) if command.is_vast else command.all
-        for program in programs:
+    elif command.text is not None:
+        read = parsed(command.text)
+        found.doubts += read.doubts
+        for program in list(naive_words(command.text)) if read.is_vast else read.all:
             _program(found, program)
-        found.add(named.strip("\"'") for named in _INPUT.findall(entry.command))
-        _look_through(found, entry.command, 0)
+        found.add(named.strip("\"'") for named in _INPUT.findall(command.text))
+        _look_through(found, command.text, 0)
         # The shell is looked for along PATH, too, which an entry may set.
-        found.add([entry.shell] if entry.shell else _SHELLS)
-    for _, value in entry.env:
+        found.add([command.shell] if command.shell else _SHELLS)
+    for _, value in command.env:
         found.add((value, *value.split(os.pathsep)))
-    found.doubts += deciding(name for name, _ in entry.env)
+    found.doubts += deciding(name for name, _ in command.env)
     return found
 
 
@@ -199,3 +230,141 @@ def _behind_letters(word: str) -> Iterator[str]:
         for at in (2, 3, 4):
             if word[1:at].isalpha() and len(word) > at:
                 yield word[at:]
+
+
+@dataclass(slots=True)
+class NamedFiles:
+    """`digests` by the path in the folder; `uncovered` in words that are safe to show."""
+
+    digests: dict[str, str] = field(default_factory=dict)
+    uncovered: list[str] = field(default_factory=list)
+    doubts: tuple[str, ...] = ()
+    """Why the command may run more than its words name."""
+    read: int = 0
+    """Bytes of files that count as a whole."""
+
+    def uncover(self, words: str) -> None:
+        """Add what is not covered."""
+        shown = safe_text(words, limit=_SHOWN)
+        if shown not in self.uncovered and len(self.uncovered) < _MAX_UNCOVERED:
+            self.uncovered.append(shown)
+
+
+def named_files(folder: str, command: ReadCommand) -> NamedFiles:
+    """Find and read the files that a command names. `folder` has no links. Not on a loop."""
+    found = NamedFiles()
+    words, reads = _words(command, found)
+    bases = _bases(folder, command.cwd, words, found)
+    more = 0
+    for word in words:
+        for base in bases:
+            name = _inner_file(folder, base, word, found)
+            if name is None or name in found.digests:
+                continue
+            if len(found.digests) >= MAX_FILES:
+                more += 1
+            elif (digest := _digest(folder, name, found)) is None:
+                found.uncover(f"{name}: it cannot be read")
+            else:
+                found.digests[name] = digest
+                if program := reads.get(name.rpartition("/")[2]):
+                    found.uncover(f"{name}: what {program} runs because of it is not followed")
+    if more:
+        found.uncovered.append(f"and {more:,} more files: {MAX_FILES} are covered")
+    return found
+
+
+def _words(command: ReadCommand, found: NamedFiles) -> tuple[list[str], dict[str, str]]:
+    """Return the words that may name files, each once, and the files that programs read."""
+    named = _named_words(command)
+    found.doubts = tuple(dict.fromkeys(named.doubts))
+    for pattern in named.patterns:
+        found.uncover(f"{pattern}: a pattern, the files that it stands for are not followed")
+    words = list(named.words)
+    if len(words) > MAX_WORDS:
+        found.uncover(f"and {len(words) - MAX_WORDS:,} more words: {MAX_WORDS} are looked at")
+    return words[:MAX_WORDS], named.reads
+
+
+def _bases(folder: str, cwd: str, words: list[str], found: NamedFiles) -> list[str]:
+    """Return the folders from which names may be meant: where it runs, and those that it names, in
+    which it may run programs as after `cd` or `make -C`, one after the other."""
+    bases = [cwd]
+    for word in words:
+        for base in list(bases):
+            path = os.path.normpath(os.path.join(base, word))  # noqa: PTH118 - for each word
+            if path in bases or not is_within(path, folder) or not _is_folder(path):
+                continue
+            if len(bases) < _MAX_BASES:
+                bases.append(path)
+            else:
+                found.uncover(f"{word}: one more folder: {_MAX_BASES} are looked into")
+    return bases
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return os.path.isdir(path)  # noqa: PTH112 - text in, for each word
+    except ValueError:
+        return False
+
+
+def _inner_file(folder: str, base: str, word: str, found: NamedFiles) -> str | None:
+    """Return the path in the folder of the file that a word names; None for none."""
+    if word.startswith("~"):
+        found.uncover(word)
+        return None
+    whole = os.path.join(base, word)  # noqa: PTH118 - text in, for each word
+    path = os.path.normpath(whole)
+    if not is_within(path, folder):
+        # Nothing outside is looked at. A word without a slash may name anything.
+        if "/" in word and not path.startswith(_NOWHERE):
+            found.uncover(word)
+        return None
+    try:
+        os.lstat(whole)  # most words are no files: that is found out soon
+        real = real_path(Path(whole))
+    except OSError:
+        return None  # no file can have this name, or none has it
+    parts = inner_parts(folder, real)
+    if parts is None and real != folder:
+        found.uncover(f"{word}: a link that leads out of the folder")
+        return None
+    try:
+        mode = os.stat(real).st_mode  # noqa: PTH116 - text in, for each word
+    except OSError:
+        found.uncover(f"{word}: a link to what is not there")
+        return None
+    if stat.S_ISDIR(mode):
+        if word not in (".", ".."):
+            found.uncover(f"{word}: a folder, of which only what is named is covered")
+        return None
+    if parts is None or not stat.S_ISREG(mode):
+        found.uncover(f"{word}: no file, what it gives is not known")
+        return None
+    return "/".join(parts)
+
+
+def _digest(folder: str, name: str, found: NamedFiles) -> str | None:
+    """Return what is in a file, None when it cannot be read."""
+    try:
+        fd, info = open_within(folder, name)
+    except OSError:
+        return None
+    try:
+        if info.st_size <= min(MAX_WHOLE, MAX_ALL - found.read):
+            data = read_up_to(fd, MAX_WHOLE + 1)
+            if len(data) <= MAX_WHOLE:
+                found.read += len(data)
+                return f"sha256:{hashlib.sha256(data).hexdigest()}"
+            info = os.fstat(fd)  # it grows
+            data = data[:MAX_HEAD]
+        else:
+            data = read_up_to(fd, MAX_HEAD)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    # A program that writes to it can set one of the times, and not the other.
+    times = f"{info.st_mtime_ns}:{info.st_ctime_ns}"
+    return f"large:{info.st_size}:{times}:{hashlib.sha256(data).hexdigest()}"

@@ -1,22 +1,32 @@
-"""What consent to a server covers: all that decides what runs or is called, and with which values.
+"""Consent to an MCP server of a repository: all that decides what runs or is called, and with which
+values. The person's own servers need none.
 
-Values are kept as digests of what the file says: what is kept tells nobody a secret.
+Values are kept as digests of the file's texts: no secret can be read in them.
 """
 
 import hashlib
 import json
 import os
+import time
+from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
+from tapui.consents.consents import Consented, Consents, Proposal
+from tapui.consents.kept import ConsentFile
+from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
+from tapui.consents.unpinned import NODE_SETTINGS, looks_into_folder, unpinned
+from tapui.emitters.runner.environment import deciding
 from tapui.files.foreign_file import real_path
-from tapui.mcp_servers.config.entries import ServerEntry, ServerSource
-from tapui.mcp_servers.config.templates import Template
+from tapui.mcp_servers.config.entries import ServerEntry, ServerSource, Template
+from tapui.policies.rules import is_within
 from tapui.text import safe_text
 
+PLACE = "mcp"
+"""The folder of consents and pins, below the state folder."""
 _SHOWN = 200
 
 
@@ -67,6 +77,77 @@ class Allowable(Struct, frozen=True, kw_only=True):
     def program(self) -> str:
         """What is started, or the host that is called."""
         return self.host or self.command or ""
+
+
+_DECODER = msgspec.json.Decoder(ConsentFile[Allowable])
+
+
+class ServerConsents(Consents[Allowable]):
+    """All consents to servers."""
+
+    def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(state, PLACE, _DECODER, changes, clock)
+
+    def standing(self, entry: ServerEntry) -> Consented[Allowable] | Proposal[Allowable]:
+        """Return whether a server may be started. Raises `OSError` for a folder to run in that
+        cannot be."""
+        wanted, folder = allowable(entry), entry.folder
+        if folder is None:
+            return Consented(wanted)
+        return self.of(folder, wanted, lambda: _files_of(folder, wanted, entry))
+
+
+def server_detail(proposal: Proposal[Allowable], written: ServerEntry) -> dict[str, object]:
+    """Return what is shown, for the approval's sheet (`tapui/wire/README.md` has the keys).
+
+    `written` is the entry as the file has it: the texts of its values are shown, and not kept.
+    """
+    entry = proposal.entry
+    return {
+        "purpose": "start",
+        "name": entry.name,
+        "changed": proposal.why,
+        "folder": safe_text(proposal.folder),
+        "command": entry.command,
+        "args": list(entry.args),
+        "cwd": None if entry.cwd is None else safe_text(entry.cwd),
+        "isOutside": proposal.is_outside,
+        "host": entry.host,
+        # A fragment is not sent, and could look like the host.
+        "url": entry.url and entry.url.partition("#")[0],
+        "variables": [[one.name, ", ".join(one.sources)] for one in entry.env],
+        "variableTexts": {name: one.text for name, one in written.env},
+        "headers": [[one.name, ", ".join(one.sources)] for one in entry.headers],
+        "headerTexts": {name: one.text for name, one in written.headers},
+        "reads": list(entry.reads),
+        "unpinned": unpinned(entry.command or "", entry.args) or "",
+        "file": safe_text(written.file),
+        "line": written.line,
+        "files": [safe_text(name) for name, _ in proposal.files],
+        "uncovered": list(proposal.uncovered),
+        "doubts": list(proposal.doubts),
+    }
+
+
+def _files_of(folder: str, wanted: Allowable, written: ServerEntry) -> NamedFiles:
+    """Return the files of the folder that a server's command or its variables name, and those that
+    its values are filled in from."""
+    words = [wanted.command or "", *wanted.args]
+    for _, one in written.env:
+        words += in_folder(one.text, folder).split()
+    parts = (written.command, written.url, *written.args)
+    values = [one for _, one in (*written.env, *written.headers)]
+    for text in (*(one for one in parts if one is not None), *values):
+        words += (path for path in text.files(folder) if is_within(path, folder))
+    is_led = looks_into_folder(wanted.command or "", wanted.args)
+    if is_led:
+        words += NODE_SETTINGS
+    command = ReadCommand(words[0], wanted.cwd or folder, tuple(dict.fromkeys(words[1:])))
+    found = named_files(folder, command)
+    if is_led:
+        found.doubts += (f"{safe_text(wanted.program)} takes what is in node_modules there first",)
+    found.doubts += tuple(deciding(one.name for one in wanted.env))
+    return found
 
 
 def allowable(entry: ServerEntry) -> Allowable:

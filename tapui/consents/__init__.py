@@ -1,0 +1,1 @@
+"""What the person has allowed to run: one shape for emitters, providers and MCP servers."""

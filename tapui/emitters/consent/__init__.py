@@ -1,1 +1,0 @@
-"""The person's consent to what a repository's configuration starts."""

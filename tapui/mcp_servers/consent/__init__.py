@@ -1,1 +1,0 @@
-"""The person's consent to a repository's MCP servers, and the pins of all servers' tools."""
