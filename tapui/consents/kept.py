@@ -99,12 +99,10 @@ class KeptConsents(Generic[E]):
         return info.st_ino, info.st_size, info.st_mtime_ns
 
     def one(self, folder: str, kind: str, name: str) -> Kept[E] | None:
-        """Return what is kept of an entry."""
         listed = self._read().get(folder, ())
         return next((one for one in listed if _is(one, kind, name)), None)
 
     def all(self) -> list[tuple[str, Kept[E]]]:
-        """Return all, with their folders."""
         return [(folder, one) for folder, listed in self._read().items() for one in listed]
 
     def put(self, folder: str, kept: Kept[E]) -> None:

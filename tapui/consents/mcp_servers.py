@@ -57,7 +57,6 @@ class Allowable(Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """A digest over all of it."""
         said = msgspec.to_builtins(self)
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 

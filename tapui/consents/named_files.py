@@ -114,7 +114,6 @@ class NamedWords:
 
 
 def _named_words(command: ReadCommand) -> NamedWords:
-    """Return the words of a command, and of its variables."""
     found = NamedWords()
     if command.args is not None:
         words = (command.text or "", *command.args)
@@ -244,7 +243,6 @@ class NamedFiles:
     """Bytes of files that count as a whole."""
 
     def uncover(self, words: str) -> None:
-        """Add what is not covered."""
         shown = safe_text(words, limit=_SHOWN)
         if shown not in self.uncovered and len(self.uncovered) < _MAX_UNCOVERED:
             self.uncovered.append(shown)

@@ -152,7 +152,6 @@ def forget_pins(state: Path, name: str, folder: str | None) -> None:
 
 
 def pins_file(name: str, folder: str | None) -> str:
-    """Return the name of a server's file of pins."""
     said = f"{folder or ''}\0{name}".encode("utf-8", "surrogatepass")
     return f"{hashlib.sha256(said).hexdigest()[:32]}.json"
 

@@ -410,7 +410,6 @@ class AgentEmitters:
         return [*folder.emitters.values(), *self._emitters.of_agent(session)]
 
     def _find(self, session: OpenSession, name: str) -> LiveEmitter | None:
-        """Return an emitter that the session sees, by its name."""
         return next((one for one in self._seen(session) if one.name == name), None)
 
 

@@ -31,7 +31,6 @@ class LineTally:
 
     @property
     def total(self) -> int:
-        """How many they are."""
         return self.kept + self.surfaced + self.injected + self.held
 
 
@@ -117,7 +116,6 @@ class LiveEmitter:
 
     @property
     def label(self) -> str:
-        """Its name for people."""
         return self.plan.name
 
     @property
@@ -132,7 +130,6 @@ class LiveEmitter:
 
     @property
     def entry_key(self) -> tuple[str, str, bool]:
-        """Which entry of which file it is."""
         return self.folder.path, self.name, self.is_provider
 
     @property

@@ -48,7 +48,6 @@ class ProjectProviders:
                 self._add(folder, entry, session)
 
     def left(self, session: OpenSession, reason: str) -> None:
-        """A session is in its folder no longer."""
         for provider in self._of(session):
             self._drop(provider, reason)
 
@@ -187,7 +186,6 @@ class EmitterFolders:
                     self._runs.start(emitter)  # the person can be asked now
 
     def changed(self, found: FolderEmitters) -> None:
-        """The file of a folder was changed."""
         folder = self._folders.get(found.folder)
         if folder is not None:
             self._take(folder, found)
@@ -263,7 +261,6 @@ class EmitterFolders:
         return dict.fromkeys(_streams_of(folder) & self._streams.of(owner.id).keys(), owner)
 
     def _leave(self, folder: EmitterFolder, session: OpenSession) -> None:
-        """A session is in a folder no longer."""
         self._providers.left(session, "its session left the folder")
         self._of.pop(session.id, None)
         was_owner = folder.sessions[0] is session

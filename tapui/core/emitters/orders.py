@@ -66,7 +66,6 @@ class EmitterOrders:
         self._matcher = matcher
 
     def start(self, tower: Connection, message: EmitterStart) -> None:  # noqa: ARG002
-        """Start an emitter."""
         emitter = self._emitters.find(message.emitter_id)
         if emitter.is_active:
             raise _refused(emitter, "is active already")
@@ -80,7 +79,6 @@ class EmitterOrders:
             self._runs.stop(emitter)
 
     def pause(self, tower: Connection, message: EmitterPause) -> None:  # noqa: ARG002
-        """Pause an emitter."""
         emitter = self._emitters.find(message.emitter_id)
         if not emitter.is_active or emitter.state in ("asking", "stopping"):
             raise _refused(emitter, f"cannot be paused: it is {_IN_WORDS[emitter.state]}")
@@ -186,7 +184,6 @@ class EmitterOrders:
     def _saved(
         self, asker: Connection, request_id: str, emitter: LiveEmitter, saved: SavedEmitter
     ) -> None:
-        """An emitter was written, or was not."""
         found = saved.found
         if found is not None:
             folder = self._folders.by_path(found.folder)

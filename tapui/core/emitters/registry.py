@@ -85,7 +85,6 @@ class Emitters:
         return emitter
 
     def of_agent(self, session: OpenSession) -> list[LiveEmitter]:
-        """Return the emitters that a session's agent started."""
         return [
             one for one in self.by_id.values() if one.source == "tool" and one.session is session
         ]

@@ -92,7 +92,6 @@ class Runs:
             self._prepare(emitter)
 
     def stop(self, emitter: LiveEmitter) -> None:
-        """Stop an emitter in any state."""
         self._emitters.rest(emitter)
         self._start_requests.withdraw(emitter, "the emitter was stopped")
         emitter.aim = "stop"

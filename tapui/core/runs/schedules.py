@@ -42,7 +42,6 @@ def _doubled(seconds: float, failures: int, most: float = limits.FAILURE_PAUSE) 
 
 
 def in_words(plan: EmitterPlan) -> str:
-    """Return a schedule in words."""
     match plan.kind:
         case "timed":
             return f"every {span_in_words(plan.every or 1)}"
@@ -108,7 +107,6 @@ def fault_with_last_words(end: RunEnded) -> str | None:
 
 
 def how_it_ended(end: RunEnded) -> str:
-    """Return how a command ended by itself."""
     return f"by {end.signal}" if end.signal is not None else f"with code {end.code}"
 
 

@@ -55,7 +55,6 @@ class ToolArguments:
         return [f"{one.key}: {one.text}" for one in self._problems.all()]
 
     def emitter(self) -> EmitterWanted:
-        """Return an emitter that is to be started."""
         with _refusals():
             return self._emitter()
 
@@ -133,12 +132,10 @@ class ToolArguments:
         return schedule.seconds
 
     def name(self) -> str:
-        """Return the name of an emitter."""
         with _refusals():
             return emitter_name(self._fields)
 
     def filter(self) -> FilterGiven:
-        """Return the filter of an emitter."""
         with _refusals():
             fields = self._fields
             name = emitter_name(fields)

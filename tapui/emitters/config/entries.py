@@ -146,7 +146,6 @@ class Configuration(Struct, frozen=True):
     """Whether the file could be taken apart at all; entries of it may still be refused."""
 
     def emitter(self, name: str) -> EmitterEntry | None:
-        """Return the emitter of this (normalised) name."""
         return next((one for one in self.emitters if one.name == name), None)
 
     def stream(self, name: str) -> StreamEntry:
@@ -154,7 +153,6 @@ class Configuration(Struct, frozen=True):
         return next((one for one in self.streams if one.name == name), StreamEntry(name=name))
 
     def provider(self, name: str) -> ProviderEntry | None:
-        """Return the provider of this name."""
         return next((one for one in self.providers if one.name == name), None)
 
 

@@ -204,7 +204,6 @@ class Fields:
         return self.text("cwd", most=MAX_PATH, what="cwd")
 
     def env(self) -> dict[str, str]:
-        """Return the variables that are set for it."""
         given = self.value("env")
         if given is None:
             return {}

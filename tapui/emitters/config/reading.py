@@ -52,7 +52,6 @@ class FoundFile:
 
     @property
     def path(self) -> str:
-        """The whole path."""
         return f"{self.folder.rstrip('/')}/{self.name}"
 
     @property
@@ -132,7 +131,6 @@ def read(folder: str | Path) -> Configuration:
 
 
 def configuration_of(found: FoundFile) -> Configuration:
-    """Return what a file says."""
     if found.data is None:
         return _unreadable(found, 1, 1, found.fault)
     try:
@@ -146,7 +144,6 @@ def configuration_of(found: FoundFile) -> Configuration:
 
 
 def read_document(document: JsonDocument, found: FoundFile) -> Configuration:
-    """Return what an object says."""
     problems = Problems(found.name, document.place, document.value)
     reader = _Lists(document, problems)
     patterns = PatternCheck()

@@ -89,7 +89,6 @@ class ConfigWatch:
             return found
 
     def remove(self, folder: str | Path) -> None:
-        """Watch a folder no more."""
         with self._lock:
             self._folders.pop(str(folder), None)
 

@@ -14,7 +14,6 @@ _LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
 def main() -> int:
-    """Run the helper."""
     logging.basicConfig(format=_LOG_FORMAT, level=logging.INFO, stream=sys.stderr)
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)

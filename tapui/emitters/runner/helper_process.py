@@ -50,7 +50,6 @@ class RunnerChannel(asyncio.Protocol):
         """How often something came."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The channel is open."""
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(high=MAX_UNSENT)
 
@@ -146,7 +145,6 @@ class HelperProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
         assert self._child is not None, "a helper that was started has one"
         return self._child.pid
 

@@ -146,7 +146,6 @@ class LineReader:
 
 
 def _shown(text: str) -> str:
-    """Return what of a text shows."""
     if _CONTROL.search(text):
         return _CONTROL.sub("", _TERMINAL_CODE.sub("", text))
     return text

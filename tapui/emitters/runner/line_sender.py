@@ -69,12 +69,10 @@ class Window:
         return self.lines < self.most_lines and self.characters < self.most_characters
 
     def sent(self, lines: int, characters: int) -> None:
-        """Count what was sent."""
         self.lines += lines
         self.characters += characters
 
     def taken(self, lines: int, characters: int) -> None:
-        """Count what was taken."""
         self.lines = max(self.lines - lines, 0)
         self.characters = max(self.characters - characters, 0)
 
@@ -145,7 +143,6 @@ class LineSending:
 
     @property
     def last_words(self) -> list[str]:
-        """The last lines, filtered or not."""
         return [text[:LAST_CHARACTERS] for text in self._last]
 
     def count_truncated(self, count: int) -> None:
@@ -188,7 +185,6 @@ class LineSending:
         self._sink.everything.taken(lines, characters)
 
     def refilter(self, version: int, rules: Sequence[FilterRule]) -> None:
-        """Filter what follows by other rules."""
         try:
             changed = LineFilter(rules, self._sink.alarm)
         except PatternError as error:

@@ -26,7 +26,6 @@ class Timer:
     """None when it is cancelled."""
 
     def cancel(self) -> None:
-        """Do not call."""
         self.call = None
 
 
@@ -67,7 +66,6 @@ class SmallLoop:
             self._selector.register(fd, events, (on_readable, on_writable))
 
     def at(self, when: float, call: Callable[[], None]) -> Timer:
-        """Call at a time."""
         self._made += 1
         timer = Timer(when, self._made, call)
         heapq.heappush(self._timers, timer)
@@ -131,7 +129,6 @@ class OnceTimers:
         self._waiting[call] = self._loop.at(when, due)
 
     def cancel(self) -> None:
-        """Make no more calls."""
         for timer in self._waiting.values():
             timer.cancel()
         self._waiting.clear()

@@ -119,7 +119,6 @@ class Run:
         self._timers.once(self._kill, grace, is_sooner=True)
 
     def refilter(self, version: int, rules: Sequence[FilterRule]) -> None:
-        """Filter what follows by other rules."""
         self._sending.refilter(version, rules)
 
     def taken(self, lines: int, characters: int) -> None:
@@ -296,7 +295,6 @@ class Run:
         )
 
     def _fail(self, error: str) -> None:
-        """End it at once."""
         self._is_stopped = True
         self._signal(signal.SIGKILL)
         self._process.poll()  # or the helper asks for its exit code later

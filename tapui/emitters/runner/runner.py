@@ -153,7 +153,6 @@ class Runner:
             known.is_held = True
 
     def release(self, run: str) -> None:
-        """Go on with a run that was held."""
         known = self._runs.get(run)
         if known is not None and known.is_held:
             known.is_held = False
@@ -195,7 +194,6 @@ class Runner:
     # The helper
 
     def _keep(self) -> None:
-        """See to it that there is a helper."""
         if self._keeper is None:
             loop = asyncio.get_running_loop()
             self._keeper = loop.create_task(self._keep_helper(), name="runner")

@@ -80,7 +80,6 @@ class Trial:
         self._spent = 0.0
 
     def turn(self, until: float) -> bool:
-        """Try some lines."""
         began = time.monotonic()
         lines, rules = self._ask.lines, self._filter
         while len(self._tried) < len(lines) and (now := time.monotonic()) < until:
@@ -247,12 +246,10 @@ class Helper:
             self.tell(RunEnded(ask.run, error=str(error)))
 
     def wake(self, run: Run) -> None:
-        """Give a run a turn."""
         if run.id in self._runs:
             self._active[run] = None
 
     def ended(self, run: Run) -> None:
-        """Forget a run."""
         self._runs.pop(run.id, None)
 
     def processes(self) -> ProcessTable:

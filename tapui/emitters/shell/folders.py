@@ -98,7 +98,6 @@ class FolderShell:
 
     @property
     def is_used(self) -> bool:
-        """Whether a folder is in use."""
         return bool(self._folders)
 
     def read(self, cwd: str) -> FolderEmitters:
@@ -111,7 +110,6 @@ class FolderShell:
             return self._added(cwd, folder)
 
     def leave(self, folder: str) -> None:
-        """Watch a folder no more."""
         with self._lock:
             self._watch.remove(folder)
             self._folders.pop(folder, None)
@@ -160,7 +158,6 @@ class FolderShell:
             return SavedEmitter(found, after.path, same, None, keeping.note)
 
     def look(self) -> EmitterChanges:
-        """Return what has changed."""
         with self._lock:
             now = self._clock()
             changes = EmitterChanges()
@@ -294,6 +291,5 @@ class FolderClaims:
             lock.close()
 
     def close(self) -> None:
-        """Release all of them."""
         for folder in list(self._held):
             self.release(folder)

@@ -23,7 +23,6 @@ from tapui.wire.emitters import FileProblem
 
 
 def plan_of(entry: Startable) -> EmitterPlan:
-    """Return what runs of an entry."""
     if entry.kind == "provider":
         return EmitterPlan(
             name=entry.name,

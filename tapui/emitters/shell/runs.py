@@ -85,7 +85,6 @@ class RunShell:
         )
 
     def stop(self, effect: StopRun) -> None:
-        """End a run."""
         self._runner.stop(effect.run)
 
     def set_filter(self, effect: SetRunFilter) -> None:

@@ -101,7 +101,6 @@ class EmitterKeeping:
     # Consent
 
     def _allowed(self, before: Configuration) -> dict[str, Kept[Startable]]:
-        """Return the consents that hold before."""
         kept = {
             one.entry.name: one
             for _, one in self._consents.listed(before.folder)

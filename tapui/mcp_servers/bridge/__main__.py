@@ -70,7 +70,6 @@ class _Teller:
         self._out = out
 
     def tell(self, message: BridgeMessage) -> None:
-        """Write a message."""
         try:
             data = line(message)
         except LineError as error:

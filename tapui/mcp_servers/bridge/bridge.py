@@ -156,14 +156,12 @@ class OfferedSessions:
         self._open[opened.session_id] = _Open(opened.token, opened.folder, serving)
 
     async def close(self, session_id: str) -> None:
-        """Leave a session, in order."""
         left = self._open.pop(session_id, None)
         if left is not None:
             left.serving.cancel()
             await asyncio.wait([left.serving])
 
     async def close_all(self) -> None:
-        """Leave all of them."""
         await asyncio.gather(*map(self.close, list(self._open)))
 
     def push(self, stream: str, text: str) -> None:
@@ -266,7 +264,6 @@ class Bridge:
     # What becomes of the server: `ServerNews`
 
     def ready(self, connection: ServerConnection, tools: list[ServerTool], seconds: float) -> None:
-        """It is connected."""
         self._tools = tools
         self._offer()
         self._tell(
@@ -292,11 +289,9 @@ class Bridge:
         self._tell(lost)
 
     def noticed(self, text: str) -> None:
-        """Something is not right."""
         self._tell(ServerTold("warning", safe_text(text, limit=1_000)))
 
     def folders(self) -> list[str]:
-        """Return the folders of the sessions."""
         return self._sessions.folders
 
     async def elicit(

@@ -82,7 +82,6 @@ class ToolNames:
         return False
 
     def map(self, tools: Iterable[ServerTool]) -> list[MappedTool]:
-        """Return the tools with their names."""
         offered: list[str] = []
         mapped = []
         left = limits.MAX_DECLARED_BYTES - _RESERVE

@@ -41,7 +41,6 @@ class ServerOutput:
         """The newest lines of standard error: why a server ended is among them."""
 
     def put(self, stream: Stream, text: str) -> None:
-        """Take a line."""
         line = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
         if stream == "stderr":
             self.last_words.append(line)
@@ -70,7 +69,6 @@ class ServerOutput:
             self._timer = asyncio.get_running_loop().call_later(wait, self._flow)
 
     def close(self) -> None:
-        """Give out no more."""
         if self._timer is not None:
             self._timer.cancel()
 
@@ -83,7 +81,6 @@ def printed(data: bytes) -> str:
 
 
 async def read_lines(reader: asyncio.StreamReader, stream: Stream, output: ServerOutput) -> None:
-    """Read a pipe to its end, as lines of a stream."""
     lines = LineReader()
     while data := await reader.read(64 * 1024):
         lines.feed(data, time.monotonic())

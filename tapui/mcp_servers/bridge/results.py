@@ -58,7 +58,6 @@ class ResultFiles:
         return path
 
     def clear(self) -> None:
-        """Remove them all."""
         for path in self._written:
             path.unlink(missing_ok=True)
         self._written.clear()
@@ -187,7 +186,6 @@ def _both(text: str, structured: Any) -> str:
 
 
 def _bounded(value: Any, text: str, files: ResultFiles) -> Any:
-    """Return a value that fits into a message, or a file of it."""
     # No character takes more than six bytes of JSON: only long texts have to be encoded to know.
     if isinstance(value, str) and len(value) * 6 <= MAX_DATA:
         return value

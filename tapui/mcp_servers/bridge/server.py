@@ -94,7 +94,6 @@ class BridgedServer:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     async def _run_once(self) -> ServerLost:
-        """Run the server until it is lost; return why."""
         start = self._start
         address = ServerAddress(start.url, start.headers) if start.url is not None else None
         self._output.last_words.clear()
@@ -169,18 +168,15 @@ class BridgedServer:
     async def elicit(
         self, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """Ask the person."""
         return await self._news.elicit(params)
 
     def roots(self) -> list[types.Root]:
-        """Return the folders of the sessions."""
         return [
             types.Root.model_validate({"uri": Path(folder).as_uri(), "name": Path(folder).name})
             for folder in self._news.folders()
         ]
 
     def logged(self, text: str) -> None:
-        """The server logs something."""
         self._output.put("log", text)
 
     def tools_changed(self) -> None:

@@ -264,7 +264,6 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
 
 @contextlib.asynccontextmanager
 async def http_transport(address: ServerAddress) -> AsyncIterator["TransportStreams"]:
-    """Yield the streams of messages from the server and to it."""
     headers = {name: value.reveal() for name, value in address.headers.items()}
     async with (
         httpx2.AsyncClient(

@@ -50,12 +50,10 @@ class Template:
 
     @property
     def places(self) -> tuple[FilledPlace, ...]:
-        """What is filled in, in order."""
         return tuple(_place(found[1]) for found in _PLACE.finditer(self.text))
 
     @property
     def is_literal(self) -> bool:
-        """Whether nothing is filled in."""
         return _PLACE.search(self.text) is None
 
     @property

@@ -62,7 +62,6 @@ class BridgeProcess:
         return self._child
 
     def send(self, message: BridgeMessage) -> None:
-        """Send a message."""
         try:
             unread = self._running.write(line(message))
         except LineError as error:

@@ -33,7 +33,6 @@ class ServerContext:
 
     @property
     def person(self) -> Person:
-        """Answers what servers ask."""
         return self.turn.person
 
     def show(self, server: McpServer) -> None:
@@ -49,5 +48,4 @@ class ServerContext:
         return self.turn.tell(self.turn.gateway.mcp_servers.token, session_id)
 
     def revoke(self, token: Secret) -> None:
-        """Take a token out of force."""
         self.turn.tell(self.turn.gateway.mcp_servers.revoke, token)

@@ -259,7 +259,6 @@ class Pinning:
                 await self._keep({**(self._pins or {}), **allowed})
 
     async def _keep(self, pins: dict[str, PinnedTool]) -> None:
-        """Pin tools, on disk and in the bridge."""
         self._pins = pins
         if self._kept is not None:
             try:
@@ -278,7 +277,6 @@ class Pinning:
         return {name: one.digest for name, one in self._pins.items()}
 
     def close(self) -> None:
-        """What was asked is withdrawn."""
         if self._asking is not None:
             self._asking.cancel()
             self._asking = None

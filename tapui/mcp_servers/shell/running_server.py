@@ -136,7 +136,6 @@ class RunningServer:
                 self._bridge.kill()
 
     async def stop(self) -> None:
-        """End it in order."""
         self._is_stopping = True
         self._news.set()
         if self._bridge is not None:
@@ -196,7 +195,6 @@ class RunningServer:
         await self._news.wait()
 
     def _asked_session(self) -> str | None:
-        """Return the session in which the person is asked about it."""
         attended = (one.id for one in self._sessions.values() if not one.is_unattended)
         return next(attended, None)
 

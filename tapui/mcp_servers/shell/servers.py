@@ -34,7 +34,6 @@ class _Key(NamedTuple):
 
     @property
     def id(self) -> str:
-        """Its id for towers and records."""
         return f"mcp-{hashlib.sha256(repr(tuple(self)).encode()).hexdigest()[:12]}"
 
 
@@ -78,7 +77,6 @@ class Servers:
         """By folder, of those that have sessions: a file written anew asks no more often."""
 
     def set_sessions(self, sessions: Sequence[McpSession]) -> None:
-        """These sessions are open from now on."""
         self._sessions = tuple(sessions)
         self._news.set()
 
