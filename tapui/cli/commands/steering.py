@@ -32,8 +32,8 @@ hours. A text for now is queued for a moment, or until a permission is answered.
 def arguments(send: CommandParser, stop: CommandParser) -> None:
     send.runs(
         run_send,
-        "Without an option it waits for the end of the turn under way. It is sent as it\n"
-        "is: a text that begins with / is never run as a command.",
+        "Without an option it waits for the end of the turn under way. It is sent\n"
+        "unchanged: a text that begins with / is never run as a command.",
     )
     stop.runs(run_stop, "Commands that go on in the background are named.")
     for parser in (send, stop):
