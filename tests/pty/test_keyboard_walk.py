@@ -211,6 +211,9 @@ async def _sheets(walk: Walk) -> None:
     walk.press("raw")
     await walk.goes("close-sheet", "Esc close")
     await walk.brings("help", "In a pane")
+    await walk.brings("topics", "Topics")
+    screen.keys("Escape")
+    await screen.gone("Topics")
     screen.keys("q")
     for number in (0, 1):
         await walk.brings("commands", "Search for commands", number)

@@ -54,9 +54,9 @@ sys.exit(main(sys.argv[1:]))
 """
 HANGING = """
 import sys, threading
-from tapui.station import overdue
+from tapui.station import process_end
 from tapui.station.parts.hosts import Tools
-overdue.END_SECONDS = 1.0
+process_end.END_SECONDS = 1.0
 async def stop(self):
     threading.Event().wait()
 Tools.stop = stop

@@ -41,7 +41,7 @@ async def test_no_request_is_answered_by_keys_of_one_read_or_by_a_paste() -> Non
             for read in TYPED_AHEAD:
                 await rig.type(*read)
                 assert not rig.feed.sent, (name, read)
-                assert "came together with others" in rig.text, (name, read)
+                assert "Pressed with other keys" in rig.text, (name, read)
             for text in ("y\n", "d\r"):
                 await paste(rig, text)
                 assert not rig.feed.sent, (name, text)
@@ -64,7 +64,7 @@ async def test_no_question_is_answered_yes_by_keys_of_one_read_or_by_a_paste(
         for yes in ("y", "enter"):
             await rig.type(asks, yes)
             assert isinstance(rig.app.screen, ConfirmScreen), "it asks, and waits for an answer"
-            assert "came together with others" in rig.text
+            assert "Pressed with other keys" in rig.text
             await paste(rig, "y\n")
             assert "A paste is not an answer" in rig.text
             assert not rig.feed.sent

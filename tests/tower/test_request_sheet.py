@@ -176,7 +176,7 @@ async def test_keys_of_one_read_neither_choose_nor_decide(read: list[str]) -> No
         await sheet(rig)
         await rig.type(*read)
         assert rig.feed.sent == []
-        assert "came together with others" in rig.text
+        assert "Pressed with other keys" in rig.text
         await rig.press("enter")
         assert rig.feed.sent == [], "nothing was chosen"
 
@@ -187,7 +187,7 @@ async def test_enter_read_with_the_text_before_it_sends_nothing() -> None:
         await rig.press("m")
         await rig.type(*"no", "enter")
         assert rig.feed.sent == []
-        assert "came together with others" in rig.text
+        assert "Pressed with other keys" in rig.text
         await rig.press("enter")
         told = ApprovalDecide(approval_id="soon", decision="deny", reason="no")
         assert rig.feed.sent == [told]

@@ -228,6 +228,8 @@ class JsonView(TextArea):
         super().__init__(
             json_text(msgspec.json.decode(arguments), indent=2), soft_wrap=True, compact=True
         )
+        # Nothing on the screen moves by itself, and pictures do not depend on the clock.
+        self.set_reactive(TextArea.cursor_blink, False)
 
     def edit(self, edit: Edit) -> EditResult:
         """Change the text: keys and pastes alike come this way."""
