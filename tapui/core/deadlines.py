@@ -40,7 +40,7 @@ class Deadline(Struct, eq=False):
     """One time-out: `due` and `subject` are handed back when it has come. Times are seconds.
 
     One that came or was cancelled has no subject: a subject knows its deadline, and without the way
-    back it is freed as soon as nobody else knows it.
+    back it is freed with its last other reference.
     """
 
     when: float

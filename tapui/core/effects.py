@@ -317,7 +317,7 @@ class TryFilter(Struct, frozen=True):
 
 class McpSession(Struct, frozen=True):
     """A session that has MCP servers. `own` are the servers that its program runs itself, by name;
-    None: its host does not say. In an `unattended` one nobody is asked."""
+    None: its host does not say. An `unattended` one asks no person."""
 
     id: str
     cwd: str
@@ -363,7 +363,7 @@ class EndInspection(Struct, frozen=True, gc=False):
 
 
 class StopGateway(Struct, frozen=True, gc=False):
-    """Somebody with the right to do so asked the gateway to end."""
+    """End the gateway: a tower has ordered it."""
 
 
 EmitterEffect = (

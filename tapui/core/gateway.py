@@ -164,7 +164,7 @@ class Gateway:
     def opened_in_process(
         self, now: float, grant: Grant | None = None, *, is_builtin: bool = False
     ) -> ConnectionId:
-        """An end in this process was opened: it shows no token and is told the sessions at once.
+        """An end in this process was opened: it shows no token and gets the sessions at once.
 
         `grant` says what it may do, as for a token; None is all that *internal* may.
         """

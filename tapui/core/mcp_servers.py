@@ -25,7 +25,7 @@ class McpServers:
     # Sessions
 
     def sessions_changed(self) -> None:
-        """A session came, went or changed: the shell is told of all that have MCP servers.
+        """A session came, went or changed: the shell gets all that have MCP servers.
 
         tapui's own session has them while it is the only one, so that they can be tried without
         Copilot; the session of an MCP client, which has servers of its own, has none.
@@ -40,7 +40,7 @@ class McpServers:
             self._out.effects.append(McpSessionsChanged(now))
 
     def stop(self) -> None:
-        """The gateway ends: the shell is told of nothing more."""
+        """The gateway ends: the shell hears of nothing more."""
         self._is_on = False
 
     # What the shell tells

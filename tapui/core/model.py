@@ -158,7 +158,7 @@ class OpenSession:
     tools_changed: Deadline | None = None
     tools_changed_since: float = 0.0
     rules: "RuleIndex | None" = None
-    """What providers want before tools, by tool; None while nobody wants anything."""
+    """What providers want before tools, by tool; None without any."""
     subscribers: "dict[str, list[ConnectedProvider]]" = field(default_factory=dict)
     """The providers that want to hear of an event, by its name."""
     children: dict[str, str] = field(default_factory=dict)
@@ -344,7 +344,7 @@ class ConnectedProvider:
 class RegisteredTool:
     """A tool in a session's table, and who offers it: one provider, or instances of one.
 
-    `lists` is set for the tool that lists a provider's instances; nobody offers that one.
+    `lists` is set for the tool that lists a provider's instances; it has no provider.
     """
 
     tool: Tool
@@ -447,8 +447,8 @@ class RuleIndex:
 class Inquiry:
     """A call that waits for providers. `request_id` is the asking host's, or the caller's.
 
-    With `invoke`, the call itself goes ahead when it is allowed; with `then`, that is told how the
-    inquiry ended.
+    With `invoke`, the call itself goes ahead when it is allowed; `then` takes how the inquiry
+    ended.
     """
 
     session: OpenSession
@@ -464,7 +464,7 @@ class Inquiry:
     open: dict[str, RuleEntry] = field(default_factory=dict)
     deadline: Deadline | None = None
     question: str = ""
-    """Why the person is to be asked, where a rule of theirs says so."""
+    """Why the person is to be asked, where a rule of theirs demands it."""
 
 
 # Orders

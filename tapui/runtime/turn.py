@@ -1,6 +1,6 @@
 """One turn of the loop: inputs → core → journal → effects. It decides nothing.
 
-Whatever arrives goes into the core at once, in the order of arrival; what the core brings forth
+Each input goes into the core at once, in the order of arrival; what the core brings forth
 waits for the turn, which runs once the loop has read every socket that was ready. The turn first
 writes the records of all that happened, then carries out the effects: what a provider, a host or
 the person was told survives a kill.
@@ -114,15 +114,15 @@ class LoopTurn:
             self._ports, lambda: ids.timestamp(time.monotonic()), (masks or Masks()).masked_text
         )
         self.received: Receive = self._received
-        """A complete text message arrived. (Another function while somebody inspects: while nobody
-        does, that costs nothing.)"""
+        """A complete text message arrived. (Another function while a connection is inspected,
+        which costs nothing otherwise.)"""
         self.given: Give = self._given
         """An in-process end sent a message. (As above.)"""
         self._refusals: list[Send] = []
         self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
         """Carries out what the core asks of the shell of emitters."""
         self.mcp_sessions: Callable[[McpSessionsChanged], None] = lambda _: None
-        """Is told of the sessions in which MCP servers are offered."""
+        """Takes the sessions in which MCP servers are offered."""
         self.person = Person(gateway.part_questions, self.tell)
         """Answers what parts ask."""
         self._disk = DiskWork(
@@ -271,7 +271,7 @@ class LoopTurn:
         self._into_core(0, self.gateway.notify, notice)
 
     def shut_down(self) -> None:
-        """Close every session; providers are told `shutdown.pending`."""
+        """Close every session; providers get `shutdown.pending`."""
         self._into_core(0, self.gateway.shut_down)
 
     def run_now(self) -> None:
@@ -498,8 +498,8 @@ def _no_sockets() -> None:
 
 
 def _nobody_runs_emitters(effect: EmitterEffect) -> None:
-    raise RuntimeError(f"{type(effect).__name__}: nobody runs emitters here")
+    raise RuntimeError(f"{type(effect).__name__}: emitters cannot be run here")
 
 
 def _nobody_looks() -> None:
-    """Nobody waits for the gateway's state."""
+    """Nothing waits for the gateway's state."""

@@ -20,7 +20,7 @@ def checked(limit: str) -> Meta:
 
 
 Id = Annotated[str, Meta(max_length=limits.MAX_ID)]
-"""An id, or a name that somebody else gave."""
+"""An id, or a name that another program gave."""
 Path = Annotated[str, Meta(max_length=limits.MAX_PATH)]
 """A path, or a command with one."""
 Text = Annotated[str, Meta(extra={"text": True})]

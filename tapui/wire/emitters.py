@@ -15,7 +15,7 @@ from tapui.wire.subjects import Cut
 Ownership = Literal["userOwned", "modelOwned"]
 Lifespan = Literal["persistent", "temporary"]
 Injector = Literal["unset", "enabled", "disabled"]
-"""`unset`: nobody has said anything, what a filter injects goes through."""
+"""`unset`: not set; what a filter injects goes through."""
 Delivery = Literal["surface", "important", "all"]
 """`all`: every line that is kept is injected; else those that the filter injects."""
 ScheduleKind = Literal["continuous", "timed", "oneTime", "idle"]

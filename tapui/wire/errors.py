@@ -45,7 +45,7 @@ class WireError(Exception):
 
     `code` and `text` go to the peer; `reply_to`, `id`, `request_id` and `query_id` are echoed
     where the refused message had them (the ids only when they were strings). `session_id` is the
-    session that the error is about; the peer is told it only if its message named one. `tools` are
+    session that the error is about; the peer gets it only if its message named one. `tools` are
     those whose names are taken.
     """
 

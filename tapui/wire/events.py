@@ -190,7 +190,7 @@ class ApprovalRequested(Event, tag="approval.requested"):
 
 
 class ApprovalDeciding(Event, tag="approval.deciding"):
-    """The person decided; how it ends is told once this record is durable, or cannot be made so."""
+    """The person decided; how it ends follows once this record is durable, or cannot be made so."""
 
     approval: Approval
     decision: Decision
@@ -219,7 +219,7 @@ class ApprovalWithdrawn(Event, tag="approval.withdrawn"):
 
 
 class ApprovalExpired(Event, tag="approval.expired"):
-    """Nobody decided in time."""
+    """The time for a decision is over."""
 
     approval: Approval
     session_id: str | None = None
@@ -240,7 +240,7 @@ class AlarmCleared(Event, tag="alarm.cleared"):
 
 
 class ModeChanged(Event, tag="mode.changed"):
-    """A session's mode: `ordered` before the host is told, then `done` or `failed`."""
+    """A session's mode: `ordered` before the host hears of it, then `done` or `failed`."""
 
     session_id: str
     mode: Mode

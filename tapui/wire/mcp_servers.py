@@ -9,7 +9,7 @@ McpServerSource = Literal["own", "folder"]
 McpServerState = Literal[
     "asking", "notAllowed", "elsewhere", "starting", "ready", "lost", "failed", "stopped"
 ]
-"""`asking`: an approval waits; `notAllowed`: the person said no, or nobody is asked; `elsewhere`:
+"""`asking`: an approval waits; `notAllowed`: the person said no, or cannot be asked; `elsewhere`:
 the CLI of each session runs it itself; `lost`: it is tried again; `failed`: it cannot be started as
 it is configured."""
 

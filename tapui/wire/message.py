@@ -52,7 +52,7 @@ class Tool(WireStruct):
 
 
 class InstanceMetadata(WireStruct):
-    """An instance of a provider, and what it says about itself."""
+    """An instance of a provider, and how it describes itself."""
 
     instance: str
     metadata: OptionalRaw = None
@@ -132,7 +132,7 @@ class SessionEvent(Message, tag="session.event"):
 
 
 class NowText(Message, tag="session.now"):
-    """What a session's agent writes this moment, as its host tells and towers are told."""
+    """What a session's agent writes this moment, from its host to the towers."""
 
     session_id: Id
     text: Text

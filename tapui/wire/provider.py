@@ -89,7 +89,7 @@ class Concurrency(WireStruct):
 class Hello(Message, tag="hello"):
     """Register tools and bind to a session; `session` is an id or `"all"`.
 
-    `startup_context` is told once when a session begins, `context` with every prompt.
+    `startup_context` goes to the agent once when a session begins, `context` with every prompt.
     """
 
     name: Name
@@ -120,7 +120,7 @@ class ToolResult(Message, tag="tool.result"):
 class Push(Message, tag="push"):
     """An event for a stream, the timeline or the session itself.
 
-    With `prompt`, that text is sent into the session as a turn of its own, whatever `level` says.
+    With `prompt`, that text is sent into the session as a turn of its own, regardless of `level`.
     """
 
     level: Level
@@ -288,7 +288,7 @@ class GateCheck(Message, tag="gate.check"):
 
 
 class TransformRequest(Message, tag="transform.request"):
-    """Rewrite a section; after 2 s it stays as it is."""
+    """Rewrite a section; after 2 s it stays unchanged."""
 
     call_id: str
     session_id: str

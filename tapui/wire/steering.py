@@ -17,7 +17,7 @@ from tapui.wire.message import Message, Mode, WireStruct
 from tapui.wire.subjects import Cut, RuleEffect
 
 Ability = Literal["tell", "now", "stop", "compact", "model", "effort", "label", "close"]
-"""What a host can do in a session. A host may name others, which are shown to nobody."""
+"""What a host can do in a session. A host may name others, which are not shown."""
 Way = Literal["after", "now", "stopFirst"]
 """When a text is delivered: after this turn, into the turn under way, or once that is stopped."""
 OrderKind = Literal["tell", "stop", "compact", "model", "effort", "label", "close"]
@@ -37,7 +37,7 @@ Heads = Annotated[
 class Order(WireStruct):
     """Something that the person wants of a session, and what became of it.
 
-    `by` is the tower that gave it. `text` is the text that is told, or the model, effort or label.
+    `by` is the tower that gave it. `text` is the text for the agent, or the model, effort or label.
     """
 
     id: str
@@ -69,7 +69,7 @@ class ModelChoice(WireStruct):
 
 
 class SessionTell(Message, tag="session.tell"):
-    """Deliver a text to the session, as it is: it is never a command. `sender` (`from` on the
+    """Deliver a text to the session unchanged: it is never a command. `sender` (`from` on the
     wire) is the gateway's to say."""
 
     id: Id
@@ -156,7 +156,7 @@ Pattern = Annotated[str, Meta(max_length=limits.MAX_MESSAGE_BYTES)]
 
 class GivenRule(WireStruct):
     """A rule for one session. `place` is `file:line`; `targets` are a path's pattern made absolute,
-    as it is written and without links; `folder` is a real path."""
+    as written and without links; `folder` is a real path."""
 
     effect: RuleEffect
     kind: Id
@@ -171,8 +171,8 @@ class GivenRule(WireStruct):
 class SessionStart(Message, tag="session.start"):
     """Start a session in a folder, or go on with a stored one (`resume`).
 
-    `trust_folder`: the person trusts the folder for this session. `unattended`: nobody is asked in
-    it: what no rule allows is denied at once, and it ends with the connection that started it.
+    `trust_folder`: the person trusts the folder for this session. `unattended`: no person is asked
+    in it: what no rule allows is denied at once, and it ends with the connection that started it.
     `rules` are for this session alone. A host is not told of `prompt`, which comes as an order, nor
     of `rules`; `sender` (`from` on the wire) is the gateway's to say.
     """

@@ -44,7 +44,7 @@ AlarmKind = Literal["waiting", "quiet", "failing"]
 ApprovalStanding = Literal[
     "waiting", "deciding", "revealed", "approved", "denied", "expired", "withdrawn", "failed"
 ]
-"""`deciding`: a decision is being recorded. `failed`: it could not be recorded, so whoever asked
+"""`deciding`: a decision is being recorded. `failed`: it could not be recorded, so the asker
 was denied."""
 Decision = Literal["approve", "deny", "reveal"]
 SpanName = Literal["turn", "gate", "queue", "provider", "prompt", "dispatch", "emitter"]
@@ -142,7 +142,7 @@ class Session(WireStruct):
     headless: bool = False
     """Whether it was started here, without a screen of its own."""
     unattended: bool = False
-    """Whether nobody is asked in it: what no rule allows is denied."""
+    """Whether no person is asked in it: what no rule allows is denied."""
     started_by: str | None = None
     """The tower or command that started it."""
     ended_at: str | None = None

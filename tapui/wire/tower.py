@@ -288,7 +288,7 @@ class TowersChanged(Message, tag="towers.changed"):
 
 
 class RevealedCode(Message, tag="approval.revealed"):
-    """The pairing's code, for the person to read; only the tower that opened it is told."""
+    """The pairing's code, for the person to read; only the tower that opened it gets it."""
 
     approval_id: str
     code: str

@@ -27,7 +27,7 @@ class TurnSource(WireStruct):
 class FileChange(WireStruct):
     """A file that was changed, with its lines; None where they were not told.
 
-    `is_probable`: a command seems to have changed it; nobody said so.
+    `is_probable`: a command seems to have changed it; its host did not report it.
     """
 
     path: Path

@@ -226,7 +226,7 @@ class Approvals:
         self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
 
     def expire(self, waiting: WaitingApproval) -> None:
-        """Nobody decided in time."""
+        """Let an approval expire: its time is over."""
         if self.waiting.pop(waiting.view.id, None) is None:
             return
         waiting.view = replace(waiting.view, state="expired", duration=self._took(waiting))

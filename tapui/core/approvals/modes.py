@@ -19,7 +19,7 @@ from tapui.wire.message import Error, Mode
 
 @dataclass(slots=True, eq=False)
 class ModeOrder:
-    """A switch under way. `asker` is told how it ended: a tower, or a built-in tool's request."""
+    """A switch under way. `asker` hears how it ended: a tower, or a built-in tool's request."""
 
     session: OpenSession
     mode: Mode

@@ -19,7 +19,7 @@ NOBODY_IS_ASKED = "nobody is asked in this session"
 class PartQuestion(Struct, frozen=True, kw_only=True):
     """What a part asks; `id` is chosen by the shell. `timeout` is seconds.
 
-    With a session it is withdrawn when that ends, and in an unattended one nobody is asked.
+    With a session it is withdrawn when that ends; an unattended one denies it at once.
     """
 
     id: str
@@ -51,9 +51,9 @@ class PartQuestions:
         """Stands for tapui itself, which has no connection."""
 
     def ask(self, question: PartQuestion) -> str | None:
-        """Open an approval, and return its id; the shell is told how it ended (`AnswerPart`).
+        """Open an approval, and return its id; how it ended comes as `AnswerPart`.
 
-        None: it was answered at once, for nobody can be.
+        None: it was answered at once, as no person can be asked.
         """
         session_id = question.session_id
         if session_id is not None:
@@ -98,7 +98,7 @@ class PartQuestions:
         )
 
     def expired(self, waiting: WaitingApproval) -> None:
-        """Nobody has answered in time."""
+        """Settle a question: its time is over."""
         self._settle(waiting, "expired", reason="nobody decided in time")
 
     def withdrawn(self, waiting: WaitingApproval, reason: str) -> None:

@@ -30,7 +30,7 @@ from tapui.wire.subjects import AppliedRule, Judged, RequestPart
 BY_RULE = "rule"
 """Who decided, where a rule did."""
 BY_NOBODY = "nobody"
-"""Who decided in a session in which nobody is asked, where no rule did."""
+"""Who decided in an unattended session, where no rule did."""
 UNATTENDED = "no rule allows it, and nobody is asked in this session"
 _UNREADABLE = PolicyRule(
     "deny",
@@ -126,7 +126,7 @@ class Policies:
         else:
             step()
 
-    # What hosts are told
+    # What hosts hear
 
     def hooks_changed(self, session: OpenSession) -> None:
         """Other providers are in a session, or they want something else before its tools."""
@@ -190,7 +190,7 @@ class Policies:
         return session.awaits_rules or (bool(rules) and any(one.effect == "deny" for one in rules))
 
     def strictest(self, session: OpenSession, tool: str, args: Raw) -> PolicyRule | None:
-        """Return the rule that forbids a call, whoever allowed it, or else the one by which it is
+        """Return the rule that forbids a call even when allowed, or else the one by which it is
         asked about; None where there is neither."""
         rules = self._of(session)
         effects = {one.effect for one in rules}
@@ -208,7 +208,7 @@ class Policies:
 
     def answer(self, waiting: WaitingApproval, verdict: Judgement | None) -> None:
         """Decide a request that rules allow or forbid; what they do not is the person's, or is
-        denied where nobody is asked."""
+        denied in an unattended session."""
         if verdict is None or verdict.rule is None or not verdict.is_automatic:
             self._deny_unattended(waiting)
             return
@@ -274,7 +274,7 @@ def refusal(rule: PolicyRule) -> str:
 
 
 def question(rule: PolicyRule) -> str:
-    """Return what the person reads where a rule has them asked, whatever else was allowed."""
+    """Return what the person reads where a rule has them asked even about what was allowed."""
     return rule.reason or f"your rule “{_text(rule.pattern)}” asks each time"
 
 

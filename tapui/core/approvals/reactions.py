@@ -82,13 +82,13 @@ class Reactions:
             )
 
     def _allow_all(self, connection: Connection, name: str) -> None:
-        """Let one connection bind to all sessions under a name; it is told which there are."""
+        """Let one connection bind to all sessions under a name; it gets the list of them."""
         if connection.grant is not None:
             connection.may_bind_all = name
             self.announcements.send_to(connection)
 
     def expired(self, waiting: WaitingApproval) -> None:
-        """Nobody decided in time."""
+        """Carry out what follows when the time for a decision is over."""
         self.approvals.expire(waiting)
         kind, subject = waiting.view.kind, waiting.subject
         if kind == "pairing":

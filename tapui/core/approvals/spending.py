@@ -165,7 +165,7 @@ class Spending:
                 self._prompts.begin(connection, held.session, message)
 
     def expired(self, waiting: WaitingApproval) -> None:
-        """Nobody answered."""
+        """Refuse the prompts: the time for an answer is over."""
         self._refuse(waiting.subject, "nobody answered in tapui; ↑ brings the prompt back")
 
     def stopped(self, session: OpenSession) -> None:

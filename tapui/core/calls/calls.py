@@ -62,7 +62,7 @@ def completion(  # noqa: PLR0917 - the fields of the event
 
 
 def _text(output: Raw) -> str:
-    """Return a JSON string's text, and any other JSON as it is."""
+    """Return a JSON string's text, and any other JSON unchanged."""
     data = bytes(output)
     if data.lstrip()[:1] == b'"':
         return msgspec.json.decode(data, type=str)

@@ -1,7 +1,7 @@
 """Native calls: those of a session's own tools, which its host tells of.
 
 They are shown and recorded beside the providers' calls; the gateway does not dispatch them. One
-ends when its host says so, or with the turn or the session in which it began.
+ends when its host reports it, or with the turn or the session in which it began.
 """
 
 from collections.abc import Iterable
@@ -53,7 +53,7 @@ class NativeCalls:
     def happened(self, session: OpenSession, host: str, message: SessionEvent) -> Raw:
         """Take a `tool.execution_start` or `tool.execution_complete` of a session.
 
-        Returns the event's data as providers that subscribe are told it.
+        Returns the event's data as providers that subscribe get it.
         """
         what = decode_as(message.data, _Execution, "data")
         if message.event == "tool.execution_start":

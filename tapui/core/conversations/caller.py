@@ -146,7 +146,7 @@ class CallerConversation:
         command: str,
         then: Callable[[Settled], None],
     ) -> None:
-        """May a command run, as one of the session's shell? `then` is told what rules and gates
+        """May a command run, as one of the session's shell? `then` gets what rules and gates
         say."""
         if request_id in connection.inquiries:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {request_id} is in flight already")
@@ -156,7 +156,7 @@ class CallerConversation:
         self.policies.when_read(session, partial(self._inquire, inquiry, args))
 
     def give_up(self, connection: Connection, request_id: str) -> None:
-        """Whoever asked no longer wants to know."""
+        """Forget an inquiry whose asker no longer waits."""
         inquiry = connection.inquiries.get(request_id)
         if inquiry is not None:
             self.gates.drop(inquiry, "the caller gave up")

@@ -77,7 +77,7 @@ class Admission:
             self._places.refuse(connection, grant, why)
 
     def admit(self, connection: Connection, grant: Grant) -> None:
-        """Let a connection say hello; it is told the sessions that it may bind."""
+        """Let a connection say hello; it gets the sessions that it may bind."""
         self._deadlines.cancel(connection.deadline)
         connection.grant = grant
         connection.standing = Standing.AWAIT_HELLO

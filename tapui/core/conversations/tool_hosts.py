@@ -40,7 +40,7 @@ from tapui.wire.host import (
 from tapui.wire.message import ToolInvoke, ToolOutcome
 
 KIND = "mcp"
-"""The kind and the name of every tool host, whatever it calls itself."""
+"""The kind and the name of every tool host; the name that it gives itself is not used."""
 ID_PREFIX = "mcp-"
 """How the ids of their sessions begin, so that none takes another's."""
 
@@ -262,6 +262,6 @@ class ToolHosts:
 
 
 def _check_label(label: str) -> None:
-    """Check a label, which all clients are told. Raises `WireError` (`INVALID_JSON`)."""
+    """Check a label, which goes to all clients. Raises `WireError` (`INVALID_JSON`)."""
     if len(label) > limits.MAX_ID:
         raise WireError(ErrorCode.INVALID_JSON, f"label: at most {limits.MAX_ID} characters")

@@ -198,7 +198,7 @@ class TowerConversation:
             )
         self.binding.move(provider, session, f"moved by {connection.by}", cancel=True)
         if not provider.grant.covers(session.id):
-            # The person allowed it to this connection, not to whoever else has its token.
+            # The person allowed it to this connection, not to others with its token.
             provider.connection.grant = provider.grant.widened({session.id})
             self.announcements.send_to(provider.connection)
 

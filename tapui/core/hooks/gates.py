@@ -342,7 +342,7 @@ class Gates:
                 inquiry.session = current
 
     def drop(self, inquiry: Inquiry, reason: str) -> None:
-        """Whoever asked no longer wants to know."""
+        """Forget an inquiry whose asker no longer waits."""
         self._end(Settled(inquiry, "deny", None, reason, is_dropped=True))
 
     def _close(self, inquiry: Inquiry, call_id: str) -> RuleEntry:

@@ -121,7 +121,7 @@ class Prompts:
         self._traces = traces
         self._asked: dict[str, Question] = {}
         self.introduce: Callable[[OpenSession], str | None] = lambda _session: None
-        """Returns what a session's agent is told with its first prompt; None for nothing."""
+        """Returns what goes to a session's agent with its first prompt; None for nothing."""
 
     def begin(self, asker: Connection, session: OpenSession, prompt: PromptSubmitted) -> None:
         """Prepare a prompt; the answer goes out at once unless a provider must be asked."""
@@ -174,17 +174,17 @@ class Prompts:
             self._settle(question, result.content)
 
     def failed(self, provider: ConnectedProvider, call_id: str) -> None:
-        """A provider cannot answer: the section stays as it is."""
+        """Leave a section unchanged: its provider cannot answer."""
         question = self._asked.get(call_id)
         if question is not None and question.provider is provider:
             self._settle(question, None)
 
     def due(self, question: Question) -> None:
-        """2 s have passed: the section stays as it is, and the next provider has its turn."""
+        """Leave a section unchanged after 2 s; the next provider has its turn."""
         self._settle(question, None)
 
     def drop(self, asker: Connection) -> None:
-        """Whoever asked is gone."""
+        """Forget the prompts of a connection that is gone."""
         for question in list(self._asked.values()):
             if question.preparation.asker is asker:
                 self._close(question)

@@ -107,7 +107,7 @@ class Binding:
         self._out.emit(ProviderMoved(provider.view, target.id, source.id, reason))
 
     def gather(self, session: OpenSession) -> None:
-        """Move to the first real session those who sit on `local` for want of another.
+        """Move to the first real session those on `local` that had no other choice.
 
         Who may not be there, or would clash with a tool of it, stays where it is.
         """

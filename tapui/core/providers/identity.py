@@ -45,7 +45,7 @@ class DepartedProvider:
     def of(cls, provider: ConnectedProvider) -> "DepartedProvider":
         """Return what a provider with a reconnect token may come back to if it left now."""
         connection = provider.connection
-        assert provider.reconnect is not None, "without a token nobody comes back"
+        assert provider.reconnect is not None, "a provider comes back with a token alone"
         assert connection.grant is not None, "providers have shown a token"
         return cls(
             view=provider.view,

@@ -36,7 +36,7 @@ class OpenSessions:
         self.aliases: dict[str, str] = {}
         self._child_parent: dict[str, str] = {}
         self.changed: Callable[[], None] = lambda: None
-        """Is told that a session came, went, or is gone for good."""
+        """Called when a session came, went, or is gone for good."""
 
     def get(self, session_id: str) -> OpenSession | None:
         """Return the open session that answers to an id, a former id included."""

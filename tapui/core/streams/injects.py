@@ -61,9 +61,9 @@ class Injects:
         self._traces = traces
         self._brakes: dict[tuple[str, str], Brake] = {}
         self.became: Callable[[HeldInject, InjectFate], None] = lambda _inject, _fate: None
-        """Is told what becomes of an inject that is no provider's."""
+        """Takes what becomes of an inject that is no provider's."""
         self.changed: Callable[[Prompter], None] = lambda _source: None
-        """Is told when the brake of one that is no provider goes on or off."""
+        """Called when the brake of one that is no provider goes on or off."""
 
     def check_room(self, session: OpenSession, provider: ConnectedProvider, prompt: str) -> None:
         """Check that an inject may be held. Raises `WireError` (`RATE_LIMITED`)."""
@@ -214,13 +214,13 @@ class Injects:
         )
 
     def forget(self, session: OpenSession, source: Prompter) -> None:
-        """Drop what somebody holds in a session."""
+        """Drop all that a source holds in a session."""
         session.injects = [inject for inject in session.injects if inject.source is not source]
         session.turn_of = [inject for inject in session.turn_of if inject.source is not source]
         self._brakes.pop((source.id, session.id), None)
 
     def forget_prompt(self, session: OpenSession, source: Prompter) -> None:
-        """Drop the prompt that somebody holds in a session; lines that wait stay."""
+        """Drop the prompt that a source holds in a session; lines that wait stay."""
         session.injects = [
             inject
             for inject in session.injects
@@ -235,7 +235,7 @@ class Injects:
         )
 
     def is_paused(self, session: OpenSession, source: Prompter) -> bool:
-        """Return whether the brake holds somebody's injects in a session."""
+        """Return whether the brake holds a source's injects in a session."""
         brake = self._brakes.get((source.id, session.id))
         return brake is not None and brake.is_on
 

@@ -119,7 +119,7 @@ class Pushes:
         if level == "drop":
             return level
         if level == "inject" and session.is_apart:
-            level = "keep"  # nobody takes a prompt there; other sessions of the same push do
+            level = "keep"  # it takes no prompt; other sessions of the same push do
         if level == "inject" and not session.is_open:
             raise no_session(session.id)
         if level == "inject":

@@ -236,7 +236,7 @@ class Streams:
 
     def hand_over(self, former: str, current: str, names: Iterable[str]) -> None:
         """Give some streams of a session to another, by their full names; those that it has of the
-        same name go. Towers are told."""
+        same name go. Towers hear of it."""
         logs, own = self._logs.get(former, {}), self._logs.setdefault(current, {})
         for name in sorted(names):
             if (log := logs.pop(name, None)) is None:

@@ -56,7 +56,7 @@ class Grant:
     def widened(self, sessions: set[str] | None) -> "Grant":
         """Return a grant for one connection: this token's, with more sessions (None: all).
 
-        The token itself, and whoever else shows it, stays as it is.
+        The token itself, and other connections with it, stay unchanged.
         """
         if self.sessions is None:
             return self

@@ -96,7 +96,7 @@ class Pairings:
     def open_into_timeline(self) -> None:
         """While no tower is attached, open the oldest request; one code goes out at a time.
 
-        Nobody reads the timeline of `local`: without another session the requests wait for a tower.
+        The timeline of `local` has no reader: without another session, requests wait for a tower.
         """
         unopened = [
             one for one in self._approvals.of_kind("pairing") if one.view.state == "waiting"
@@ -134,7 +134,7 @@ class Pairings:
         self._approvals.decide(decided)
 
     def revealed(self, decided: Decided) -> None:
-        """The opening is recorded: make the code and show it to whoever opened the request."""
+        """The opening is recorded: make the code and show it where the request was opened."""
         waiting = decided.waiting
         if waiting.view.id not in self._approvals.waiting:
             return
@@ -197,7 +197,7 @@ class Pairings:
         self._out.send(connection.id, Sessions(self._sessions.visible(grant), token))
 
     def expired(self, connection: Connection) -> None:
-        """Nobody opened the request, or nobody typed the code, in time."""
+        """The request was not opened, or the code not typed, in time."""
         if connection.standing is Standing.AWAIT_PAIRING:
             error = WireError(ErrorCode.AUTH_FAILED, "the pairing request expired", reply_to="auth")
             self._connections.refuse(connection, error)

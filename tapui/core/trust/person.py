@@ -39,7 +39,7 @@ class Case(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TerminalKey:
-    """A terminal for as long as it is open: its device and the leader of its session."""
+    """A terminal while it is open: its device and the leader of its session."""
 
     device: str
     leader: int

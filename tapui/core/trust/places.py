@@ -113,7 +113,7 @@ class Places:
         return f"{why}: {self._in_words()}"
 
     def refuse(self, connection: Connection, grant: Grant, why: str) -> None:
-        """Refuse a connection that has shown a good token; towers are told, once in a while."""
+        """Refuse a connection that has shown a good token; towers hear of it once in a while."""
         self._refused += 1
         code = ErrorCode.RATE_LIMITED
         self._out.send(connection.id, Error(code, why, reply_to="auth"))
