@@ -1,4 +1,4 @@
-"""The hooks of a session: what the CLI is told, whatever the gateway says or does not say."""
+"""The hooks of a session: what the CLI gets for each answer of the gateway, and for none."""
 
 import asyncio
 from collections.abc import Callable

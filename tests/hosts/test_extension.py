@@ -271,7 +271,7 @@ def test_what_waits_is_answered_when_tapui_goes(cli: Peer, door: ExtensionDoor) 
     leaves = cli.request("session.resume")
     assert leaves["params"] == {"sessionId": SESSION, "disableResume": True, **BARE}
     cli.answer(leaves)
-    # What the CLI asks meanwhile waits for nobody.
+    # What the CLI asks meanwhile is not held up.
     cli.send(id=9, method="hooks.invoke", params={"hookType": "preToolUse"})
     assert cli.next() == {"jsonrpc": "2.0", "id": 9, "result": {}}
 

@@ -165,7 +165,7 @@ def test_a_person_who_says_no_is_not_asked_again(
 ) -> None:
     cli.refuses_extensions = True
     start("s1")
-    until(lambda: told(host), what="it is told")
+    until(lambda: told(host), what="the report")
     host.gateway.wait(SessionUpdate, session_id="s1", tools_revision=0)
     host.gateway.tell(ToolsChanged("s1", [GREET], 2))
     until(lambda: len(told(host)) == 2, what="another try, as the tools changed")

@@ -44,7 +44,7 @@ Open = Callable[[Talk], Awaitable[Ported]]
 
 @pytest.fixture
 async def open_port() -> AsyncIterator[Open]:
-    """Open a port at a gateway that greets and then talks as it is told."""
+    """Open a port at a gateway that greets, and then talks by the given function."""
     servers: list[Server] = []
     opened: list[Ported] = []
 

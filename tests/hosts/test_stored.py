@@ -1,4 +1,4 @@
-"""Sessions on disk: what is listed of them, whatever lies in their folders."""
+"""Sessions on disk: what is listed of them, also with damaged folders."""
 
 import os
 from collections.abc import Callable

@@ -179,7 +179,7 @@ async def test_what_is_declared_while_the_hello_is_unanswered_reaches_the_sessio
 
 
 async def _told(bench: Bench) -> Any:
-    """Return what the agent is told with a prompt."""
+    """Return the context that goes to the agent with a prompt."""
     submitted = {"type": "prompt.submitted", "id": "p", "sessionId": bench.session, "prompt": "go"}
     await bench.host.send(submitted)
     return (await bench.host.expect("prompt.prepared", id="p"))["context"]

@@ -127,7 +127,7 @@ def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
     assert "- stream=checks emitter=checks/stdout: warn: the disk is nearly full" in told.text
     copilot.screen.wait_for("I saw that it is nearly full", within=30)
 
-    # Whatever is allowed for the session, another command is asked about, and may be denied.
+    # Beside what is allowed for the session, another command is asked about, and may be denied.
     copilot.prompt("/allow-all on")
     copilot.screen.wait_for("Allow All", within=20)
     model.script(starts("proof", "touch proof"), Rule(text="so be it", role="tool"))

@@ -1,4 +1,4 @@
-"""Questions of a real session, and what its subagents may do, as the gateway is told of them."""
+"""Questions of a real session, and what its subagents may do, as the gateway sees them."""
 
 import asyncio
 import itertools
@@ -138,7 +138,7 @@ def test_a_plan_is_read_and_decided_from_here(
         plan,
     )
     assert "interactive" in detail["requestedSchema"]["properties"]["then"]["enum"]
-    # Changes are wanted: the agent is told which, and asks again.
+    # Changes are wanted: the agent reads which, and asks again.
     attached.tell(ApprovalAnswer(asked.id, "approve", answer={"changes": "leap first"}))
     model.wait_for(lambda one: one.role == "tool" and "leap first" in one.text)
     again = attached.wait(

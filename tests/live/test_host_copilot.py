@@ -1,4 +1,4 @@
-"""The copilot host on the real CLI: what the person sees there, what the gateway is told."""
+"""The copilot host on the real CLI: what the person sees there, what the gateway gets."""
 
 import base64
 import json
@@ -464,7 +464,7 @@ def test_second_host_gets_the_tools_when_the_first_one_leaves(
     first.wait(SessionUpdate, tools_revision=1)
     second, second_host = start_host(copilot, timing=HostTiming(retry_tools=0.5))
     second.wait(SessionOpen)
-    (_, text) = until(lambda: second_host.reports, what="the clash is told")[0]
+    (_, text) = until(lambda: second_host.reports, what="the report of the clash")[0]
     assert "greet, tap_list_streams" in text
     model.script(
         Rule(calls=[("tap_list_streams", {})], when="list", needs="tap_list_streams"),

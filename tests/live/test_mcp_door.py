@@ -40,7 +40,7 @@ def is_door(process: psutil.Process, home: Home) -> bool:
 
 
 def offer_the_tool(copilot: Copilot, model: ModelServer) -> None:
-    """Prompt until the CLI, which is told of the tool meanwhile, offers it to the model."""
+    """Prompt until the CLI, which hears of the tool meanwhile, offers it to the model."""
     while not any(TOOL in one.tools for one in model.requests):
         asked = len(model.requests)
         copilot.prompt("what is there")

@@ -17,7 +17,7 @@ def test_prompt_goes_to_the_model_and_its_answer_to_the_screen(
     copilot.screen.wait_for("a scripted answer")
     request = model.wait_for(lambda one: "please answer" in one.text)
     assert "bash" in request.tools
-    # While it works the footer says so instead.
+    # While it works the footer shows that instead.
     until(lambda: copilot.mode == "Interactive", what=copilot.screen.text)
     assert copilot.port > 0
     assert copilot.workspace.is_dir()

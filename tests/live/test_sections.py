@@ -56,4 +56,4 @@ def test_a_providers_sections_reach_the_model_of_a_session_of_our_own(
         assert system.count(text) == 1
     assert said.strip()
     assert json.dumps(said.strip())[1:60] not in json.dumps(system)
-    assert "<prohibited_actions>" in system  # which nobody changed
+    assert "<prohibited_actions>" in system  # which no provider changed

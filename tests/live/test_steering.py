@@ -90,7 +90,7 @@ class Person:
 
 @pytest.fixture
 def person(gateway: GatewayPlayed, copilot: Copilot) -> Person:
-    """Somebody who steers."""
+    """A tower that steers."""
     return Person(gateway, copilot)
 
 
@@ -140,7 +140,7 @@ def test_the_agent_rests_while_its_command_goes_on(
     person.tell("o-2", "and now this", "now")
     assert became(gateway, "o-2", "done").running == [command]
     gateway.wait(SessionEvent, event="session.idle", within=30)
-    (copilot.cwd / "go").touch()  # what it says to the agent is a turn
+    (copilot.cwd / "go").touch()  # its text to the agent is a turn
     ended = gateway.wait(SessionEvent, event="shell.completed", within=30)
     assert msgspec.json.decode(ended.data)["exitCode"] == 3
     until(lambda: len(gateway.of(SessionEvent, event="session.idle")) == 2, what="rest", within=30)

@@ -1,4 +1,4 @@
-"""Subagents of the real CLI: their calls, requests and context are theirs, whatever ends them."""
+"""Subagents of the real CLI: their calls, requests and context are theirs, however they end."""
 
 import json
 from collections.abc import Callable
@@ -146,7 +146,7 @@ def test_what_subagents_do_and_ask_is_theirs_and_their_end_is_told(
         watched.until(
             lambda: all(one["state"] != "running" for one in watched.steps), "the turn's end"
         )
-        # One that is stopped has not completed, though the CLI says so of it later.
+        # One that is stopped has not completed, though the CLI reports that later.
         copilot.prompt("once more")
         watched.allow("touch begun")
         until((copilot.cwd / "begun").exists, what="the command")

@@ -78,7 +78,7 @@ def test_a_permission_and_a_question_outlive_a_killed_tapui(
     copilot.screen.wait_for("all done", within=30)
     third.screen.wait_for("Nothing waits")
     assert (copilot.cwd / "proof").read_text() == "once\n"
-    # It is one turn with one step for each call, whoever saw which part of it.
+    # It is one turn with one step for each call, though two gateways saw parts of it.
     told = json.loads(third.home.run("status", "--json").stdout)["state"]["turns"]
     (turn,) = [one for one in told if one["sessionId"] == copilot.session_id]
     assert turn["current"]["head"]["prompt"] == "write it"

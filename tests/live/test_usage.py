@@ -18,7 +18,7 @@ def used(home: Home, *args: str) -> dict[str, Any]:
 
 
 def context_of(home: Home, copilot: Copilot) -> dict[str, int] | None:
-    """Return how full the context is, once it is told when it is compacted."""
+    """Return how full the context is, once it is known when it is compacted."""
     state = json.loads(home.run("status", "--json").stdout)["state"]
     (session,) = [one for one in state["sessions"] if one["id"] == copilot.session_id]
     context = session.get("context", {})

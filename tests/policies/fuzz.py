@@ -153,7 +153,7 @@ def _entry(subject: Subject) -> KnownVerb:
 
 
 def _option(dice: Random, subject: Subject) -> str:
-    """Return an option: as it is known, cut, bundled or with other dashes, with a value or none."""
+    """Return an option: whole, cut, bundled or with other dashes, with a value or none."""
     risky, harmless = _risky(_entry(subject))
     if subject.options and dice.random() < 0.3:
         risky = list(subject.options)

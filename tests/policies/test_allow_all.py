@@ -34,7 +34,7 @@ LISTED = listed()
 
 
 def under_allow_all(command: str, rules: list[PolicyRule] = RULES) -> PolicyRule | None:
-    """Return the rule by which a command is refused or asked about, whoever allowed it."""
+    """Return the rule by which a command is refused or asked about, even if it was allowed."""
     return strictest(of_call("bash", {"command": command}, FOLDER), rules, FOLDER)
 
 

@@ -207,7 +207,7 @@ def test_the_rule_of_a_session_is_no_pattern() -> None:
     assert on(kept, kind="custom-tool", toolName="*", args={"a": 1}).effect is None
 
 
-# What is forbidden, whatever else was allowed
+# What is forbidden, even if other rules allow it
 
 
 def test_calls_are_forbidden_by_what_they_do() -> None:

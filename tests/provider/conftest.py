@@ -35,7 +35,7 @@ def running() -> Iterator[Gateway]:
 
 
 class Told(Listener):
-    """Keeps what a provider is told."""
+    """Keeps what a provider hears."""
 
     def __init__(self) -> None:
         self.words: list[str] = []

@@ -1,4 +1,4 @@
-"""Any provider of the kit, whatever its author writes: the gateway never refuses what it sends.
+"""Any provider of the kit, with any declarations: the gateway never refuses what it sends.
 
 Declarations and steps are drawn at random and played against the real core, in memory. What the
 kit refuses itself, with a `DeclarationError`, is the author's to mend and counts as said.
