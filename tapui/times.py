@@ -114,8 +114,8 @@ def date(seconds: float) -> str:
 
 
 def date_and_time(ts: str) -> str:
-    """Return the local date and time of an RFC 3339 time, to the second; a malformed one as it
-    is."""
+    """Return the local date and time of an RFC 3339 time, to the second; a malformed one
+    unchanged."""
     then = epoch(ts)
     if then is None:
         return ts

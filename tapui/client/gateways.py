@@ -48,7 +48,7 @@ class FoundGateway:
 
 
 def find(home: Home, port: int, *, is_explicit: bool) -> FoundGateway:
-    """Return the gateway on `port`, or the only other one if nobody asked for that port.
+    """Return the gateway on `port`, or the only other one unless `is_explicit`.
 
     Raises `NoGateway`, which says what to do.
     """

@@ -48,7 +48,7 @@ class Records(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
 
 
 class Alarming(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """When you are called though nobody has asked you just now."""
+    """When you are called although no question has just come."""
 
     waiting: float = 10.0
     """Minutes that a request may wait before you are called again; 0 for no such alarm."""
