@@ -55,6 +55,7 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         role: str = "client",
         name: str = "tapui",
         on_waits: Callable[[str], None] | None = None,
+        seconds: float = OPEN_SECONDS,
     ) -> "GatewayConnection":
         """Connect, authenticate and say hello.
 
@@ -68,9 +69,10 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
             ToTower,
             max_bytes=MAX_SNAPSHOT_BYTES,
             end=gateway.socket,
+            seconds=seconds,
         )
         try:
-            async with asyncio.timeout(OPEN_SECONDS):
+            async with asyncio.timeout(seconds):
                 hello = TowerHello(
                     protocol_version=PROTOCOL_VERSION,
                     name=name,

@@ -42,18 +42,18 @@ _understood: msgspec.json.Decoder[Sessions | TowerSnapshot | Error] = msgspec.js
 )
 
 
-def glance(gateway: FoundGateway, *, name: str) -> TowerSnapshot:
-    """Return the gateway's state now. Blocks for up to `SECONDS`. Raises `GatewayError`."""
+def glance(gateway: FoundGateway, *, name: str, seconds: float = SECONDS) -> TowerSnapshot:
+    """Return the gateway's state now. Blocks for up to `seconds`. Raises `GatewayError`."""
     token = gateway.token()
     try:
-        line = _line(gateway)
+        line = _line(gateway, seconds)
     except TimeoutError:
         raise silent(gateway.url) from None
     except OSError:
         raise gone(gateway.url) from None
     with line:
         protocol = ClientProtocol(parse_uri(gateway.url), max_size=MAX_SNAPSHOT_BYTES)
-        for message in _conversation(gateway.url, line, protocol):
+        for message in _conversation(gateway.url, line, protocol, seconds):
             if message is None:
                 _say(protocol, Auth(token=token))
             elif isinstance(message, Error):
@@ -67,12 +67,12 @@ def glance(gateway: FoundGateway, *, name: str) -> TowerSnapshot:
     raise AssertionError("a conversation ends by raising")
 
 
-def _line(gateway: FoundGateway) -> socket.socket:
+def _line(gateway: FoundGateway, seconds: float) -> socket.socket:
     if gateway.socket is not None:
         with contextlib.suppress(OSError):  # by TCP, then
             return local_socket.connect(gateway.socket)
     where = urlsplit(gateway.url)
-    return socket.create_connection((where.hostname or "", where.port or 80), SECONDS)
+    return socket.create_connection((where.hostname or "", where.port or 80), seconds)
 
 
 def _say(protocol: ClientProtocol, message: Message) -> None:
@@ -80,10 +80,10 @@ def _say(protocol: ClientProtocol, message: Message) -> None:
 
 
 def _conversation(
-    url: str, line: socket.socket, protocol: ClientProtocol
+    url: str, line: socket.socket, protocol: ClientProtocol, seconds: float
 ) -> Iterator[Sessions | TowerSnapshot | Error | None]:
     """Yield None once the connection is open, then what comes. Raises `GatewayError` at the end."""
-    until = time.monotonic() + SECONDS
+    until = time.monotonic() + seconds
     protocol.send_request(protocol.connect())
     text = b""
     while True:

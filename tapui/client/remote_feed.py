@@ -5,6 +5,7 @@ import contextlib
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
 
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost
@@ -17,15 +18,21 @@ _log = logging.getLogger(__name__)
 
 BATCH = 1024
 """Events a batch at most."""
-BACKLOG = 8 * BATCH
-"""Events and messages that wait for the tower."""
-BACKLOG_BYTES = 8 * 1024 * 1024
-"""Their bytes as JSON. Beyond either nothing is read: the gateway sees a tower that has fallen
-behind, and sends a new snapshot, for which the events that wait are dropped."""
 OUTBOX = 256
 """Messages that wait to be sent."""
-FIRST_RETRY = 0.25
-LONGEST_RETRY = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class FeedLimits:
+    """What may wait for the tower, and the seconds between two attempts to connect."""
+
+    backlog: int = 8 * BATCH
+    """Events and messages that wait."""
+    backlog_bytes: int = 8 * 1024 * 1024
+    """Their bytes as JSON. Beyond either nothing is read: the gateway sees a tower that has fallen
+    behind, and sends a new snapshot, for which the events that wait are dropped."""
+    first_retry: float = 0.25
+    longest_retry: float = 5.0
 
 
 class RemoteFeed:
@@ -36,16 +43,22 @@ class RemoteFeed:
     be used once.
     """
 
-    def __init__(self, gateway: FoundGateway, find: Callable[[], FoundGateway]) -> None:
+    def __init__(
+        self,
+        gateway: FoundGateway,
+        find: Callable[[], FoundGateway],
+        limits: FeedLimits = FeedLimits(),
+    ) -> None:
+        self._limits = limits
         self._address = gateway.url
         self._pid = gateway.pid
         self._find = find
         self._backlog: deque[FeedItem] = deque()
         self._sizes: deque[int] = deque()
         """The bytes of each item of the backlog."""
-        self._waiting = 0
+        self.waiting = 0
         """Events and messages in the backlog."""
-        self._waiting_bytes = 0
+        self.waiting_bytes = 0
         self._news = asyncio.Event()
         self._room = asyncio.Event()
         self._outbox: asyncio.Queue[Message] | None = None
@@ -114,8 +127,8 @@ class RemoteFeed:
     def _put(self, item: FeedItem, size: int = 0) -> None:
         self._backlog.append(item)
         self._sizes.append(size)
-        self._waiting += 1
-        self._waiting_bytes += size
+        self.waiting += 1
+        self.waiting_bytes += size
         self._news.set()
 
     def _put_event(self, entry: Entry, size: int) -> None:
@@ -123,15 +136,15 @@ class RemoteFeed:
         if isinstance(last, list) and len(last) < BATCH:
             last.append(entry)
             self._sizes[-1] += size
-            self._waiting += 1
-            self._waiting_bytes += size
+            self.waiting += 1
+            self.waiting_bytes += size
         else:
             self._put([entry], size)
 
     def _take(self) -> FeedItem:
         item = self._backlog.popleft()
-        self._waiting -= len(item) if isinstance(item, list) else 1
-        self._waiting_bytes -= self._sizes.popleft()
+        self.waiting -= len(item) if isinstance(item, list) else 1
+        self.waiting_bytes -= self._sizes.popleft()
         return item
 
     def _drop_events(self) -> None:
@@ -143,7 +156,8 @@ class RemoteFeed:
                 self._put(item, size)
 
     def _is_full(self) -> bool:
-        return self._waiting >= BACKLOG or self._waiting_bytes >= BACKLOG_BYTES
+        limits = self._limits
+        return self.waiting >= limits.backlog or self.waiting_bytes >= limits.backlog_bytes
 
     async def _run(self) -> None:
         """Connect, carry, and connect again when the gateway goes, until cancelled."""
@@ -159,7 +173,8 @@ class RemoteFeed:
             except GatewayError as error:
                 if delay == 0.0:
                     self._put(Link("down", str(error)))
-            delay = min(delay * 2, LONGEST_RETRY) if delay else FIRST_RETRY
+            limits = self._limits
+            delay = min(delay * 2, limits.longest_retry) if delay else limits.first_retry
 
     async def _carry(self, connection: GatewayConnection) -> None:
         """Read and write until the connection is lost (`GatewayLost`)."""

@@ -17,7 +17,6 @@ from tapui.wire.message import Error, Message
 from tapui.wire.provider import Auth, Sessions
 
 OPEN_SECONDS = 5.0
-"""For the handshake, and again for the opening messages."""
 CLOSE_SECONDS = 2.0
 
 M = TypeVar("M", bound=Message)
@@ -39,19 +38,27 @@ class GatewaySocket:
 
     @classmethod
     async def open(
-        cls, url: str, token: str, understood: Any, *, max_bytes: int, end: Path | None = None
+        cls,
+        url: str,
+        token: str,
+        understood: Any,
+        *,
+        max_bytes: int,
+        end: Path | None = None,
+        seconds: float = OPEN_SECONDS,
     ) -> Self:
         """Connect to the gateway at `url` and authenticate.
 
         `end` is its Unix socket, which is used where it can be. `understood` is the union of the
-        messages that may come, `max_bytes` the largest of them.
+        messages that may come, `max_bytes` the largest of them, `seconds` the time for the
+        handshake, and again for the opening messages.
         Raises `NoGateway` when nothing, or nothing of ours, answers there, `NoPlace` when all
         places are taken, `Refused` when the token is not accepted, and `GatewayLost` when the
         gateway goes away meanwhile.
         """
-        opened = cls(await _connect(url, max_bytes, end), understood)
+        opened = cls(await _connect(url, max_bytes, end, seconds), understood)
         try:
-            async with asyncio.timeout(OPEN_SECONDS):
+            async with asyncio.timeout(seconds):
                 await opened.send(Auth(token=token))
                 opened.sessions = await opened.expect(Sessions)
         except TimeoutError:
@@ -136,16 +143,16 @@ def _kinds(understood: Any) -> dict[str, type[Message]]:
     return {str(kind.__struct_config__.tag): kind for kind in get_args(understood)}
 
 
-async def _connect(url: str, max_bytes: int, end: Path | None) -> ClientConnection:
+async def _connect(url: str, max_bytes: int, end: Path | None, seconds: float) -> ClientConnection:
     how: dict[str, Any] = {
         "compression": None,
         "max_size": max_bytes,
-        "open_timeout": OPEN_SECONDS,
+        "open_timeout": seconds,
         "close_timeout": CLOSE_SECONDS,
         "ping_interval": None,  # the gateway pings
         "user_agent_header": None,
     }
-    line = await local_socket.reach(end, OPEN_SECONDS) if end is not None else None
+    line = await local_socket.reach(end, seconds) if end is not None else None
     try:
         if line is not None:
             return await unix_connect(uri=url, sock=line, **how)

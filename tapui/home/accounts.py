@@ -5,7 +5,7 @@ import os
 import pwd
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +29,9 @@ def other_people(
     uid: int | None = None,
     accounts: Iterable[pwd.struct_passwd] | None = None,
     homes: Path | None = None,
+    *,
+    first: int = _FIRST_PERSON,
+    container: Sequence[str] = _CONTAINER,
 ) -> list[str]:
     """Return the names of the people besides `uid` (this process's user) who can log in here.
 
@@ -36,19 +39,20 @@ def other_people(
     home, as a directory service does not list its users. An account with an empty home, or none,
     was made for a program. Root is not counted: it can do anything. In a container those count that
     run processes now: images bring accounts along, and some of them are machines that people share.
+    `first` is the lowest uid of a person, `container` are files that mark a container.
     """
     uid = os.getuid() if uid is None else uid
     people = {
         account.pw_uid: account.pw_name
         for account in (pwd.getpwall() if accounts is None else accounts)
-        if _is_person(account.pw_uid)
+        if _is_person(account.pw_uid, first)
         and Path(account.pw_shell).name not in _NO_SHELLS
         and _is_lived_in(Path(account.pw_dir))
     }
-    for owner, name in _owners(Path(_HOMES) if homes is None else homes):
+    for owner, name in _owners(Path(_HOMES) if homes is None else homes, first):
         people.setdefault(owner, name)
     people.pop(uid, None)
-    if people and any(Path(mark).exists() for mark in _CONTAINER):
+    if people and any(Path(mark).exists() for mark in container):
         running = _running()
         people = {owner: name for owner, name in people.items() if owner in running}
     return sorted(people.values())
@@ -63,8 +67,8 @@ def _running() -> set[int]:
     return found
 
 
-def _is_person(uid: int) -> bool:
-    return uid >= _FIRST_PERSON and uid not in _NOBODY
+def _is_person(uid: int, first: int) -> bool:
+    return uid >= first and uid not in _NOBODY
 
 
 def _is_lived_in(home: Path) -> bool:
@@ -77,7 +81,7 @@ def _is_lived_in(home: Path) -> bool:
         return False
 
 
-def _owners(homes: Path) -> Iterator[tuple[int, str]]:
+def _owners(homes: Path, first: int) -> Iterator[tuple[int, str]]:
     """Yield the people who own folders among the homes, and the folders' names."""
     try:
         folders = list(homes.iterdir())
@@ -89,7 +93,7 @@ def _owners(homes: Path) -> Iterator[tuple[int, str]]:
         except OSError:
             continue  # it was removed, or is not for us to see
         is_folder = stat.S_ISDIR(info.st_mode)
-        if is_folder and _is_person(info.st_uid) and _is_lived_in(folder):
+        if is_folder and _is_person(info.st_uid, first) and _is_lived_in(folder):
             yield info.st_uid, folder.name
 
 

@@ -110,16 +110,19 @@ def _newest(folder: Path, collection: str) -> Iterator[Record]:
         yield from islice(newest, MAX_LOOKED_AT)
 
 
-def earlier_turns(folder: Path, run: str, session_id: str) -> list[Turn]:
+def earlier_turns(folder: Path, run: str, session_id: str, most: int = _MOST_BYTES) -> list[Turn]:
     """Return the newest turns of a session before `run`, oldest first.
 
-    What was under way when a run ended is unknown. Raises `OSError` when a file cannot be read.
+    What was under way when a run ended is unknown. `most`: bytes of each file. Raises `OSError`
+    when a file cannot be read.
     """
     deadline = time.monotonic() + _MOST_TIME
     found = [
         record
         for collection in _COLLECTIONS
-        for record in _newest_of_session(folder, collection, run, session_id, deadline)
+        for record in _newest_of_session(
+            folder, collection, run, session_id, most=most, deadline=deadline
+        )
     ]
     state, latest = State(turns={session_id: LiveTurns(session_id)}), ""
     live, last = state.turns[session_id], ""
@@ -137,10 +140,10 @@ def earlier_turns(folder: Path, run: str, session_id: str) -> list[Turn]:
 
 
 def _newest_of_session(
-    folder: Path, collection: str, run: str, session_id: str, deadline: float
+    folder: Path, collection: str, run: str, session_id: str, *, most: int, deadline: float
 ) -> list[Record]:
     found: list[Record] = []
-    with contextlib.closing(backward(folder, collection, Damage(), most=_MOST_BYTES)) as records:
+    with contextlib.closing(backward(folder, collection, Damage(), most=most)) as records:
         for number, record in enumerate(records):
             if number >= _MOST_RECORDS or time.monotonic() > deadline:
                 break

@@ -101,7 +101,8 @@ class TowerLane:
         # Each of these numbers is written by one thread only.
         self._came = 0
         self._taken = 0
-        self._is_asleep = False
+        self.is_asleep = False
+        """Whether the tower waits to be woken."""
         self._is_behind = False
         self._is_closed = False
 
@@ -129,8 +130,8 @@ class TowerLane:
         self._rouse()
 
     def _rouse(self) -> None:
-        if self._is_asleep and self._loop is not None:
-            self._is_asleep = False
+        if self.is_asleep and self._loop is not None:
+            self.is_asleep = False
             _wake(self._loop, self._news.set, self._context)
 
     # The tower's thread
@@ -164,11 +165,11 @@ class TowerLane:
 
     async def _sleep(self) -> None:
         self._news.clear()
-        self._is_asleep = True
+        self.is_asleep = True
         # What came before the gateway could see that the tower sleeps has not woken it.
         if not (self._items or self._is_behind or self._is_closed):
             await self._news.wait()
-        self._is_asleep = False
+        self.is_asleep = False
 
     def _drop_events(self) -> None:
         """Drop the events that wait; what else waits keeps its order, and what comes meanwhile."""

@@ -62,9 +62,9 @@ class _Format(logging.Formatter):
 class LogFile(logging.handlers.RotatingFileHandler):
     """Writes to a file of mode 0600 that is no link; drops what cannot be written."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, most_bytes: int) -> None:
         super().__init__(
-            path, maxBytes=_FILE_BYTES, backupCount=_OLDER, encoding="utf-8", delay=True
+            path, maxBytes=most_bytes, backupCount=_OLDER, encoding="utf-8", delay=True
         )
         self.setFormatter(_Format("%(asctime)s %(levelname)s %(threadName)s %(name)s: %(message)s"))
 
@@ -96,14 +96,14 @@ class _Terminal(logging.StreamHandler[IO[str]]):
 
 
 @contextlib.contextmanager
-def faults_logged(home: Home, *, on_stderr: bool) -> Iterator[Path]:
+def faults_logged(home: Home, *, on_stderr: bool, most_bytes: int = _FILE_BYTES) -> Iterator[Path]:
     """Log the faults of this process until the end of the block; yield the file's path.
 
     These are: log records from warnings on, Python's own warnings, exceptions that end a thread
     or that have no caller to reach. With `on_stderr`, they are written there, too.
     """
     path = log_path(home, os.getpid())
-    handlers: list[logging.Handler] = [LogFile(path)]
+    handlers: list[logging.Handler] = [LogFile(path, most_bytes)]
     if on_stderr:
         handlers.append(_Terminal())
     root = logging.getLogger()

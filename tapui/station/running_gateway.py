@@ -37,7 +37,7 @@ from tapui.station.parts.emitters import EmittersPart
 from tapui.station.parts.hosts import Copilot, LocalSession, Tools
 from tapui.station.parts.index import Index
 from tapui.station.parts.mcp_servers import McpServersPart
-from tapui.station.parts.part import Part, PartList
+from tapui.station.parts.part import STOP_SECONDS, Part, PartList
 from tapui.station.parts.watched_files import Rules, ToolsToken
 from tapui.wire.limits import SHUTDOWN_MS
 
@@ -52,16 +52,27 @@ class RunningGateway:
 
     `start` and `stop` once each. `report` gets lines for the person that are no events (a torn
     record, a full disk); it may be called from any thread. `on_stop` is called when a client asks
-    the gateway to end.
+    the gateway to end. `parts` run beside it (None: those of the options); each may take
+    `part_seconds` to stop.
     """
 
-    def __init__(self, options: Options, report: Report, on_stop: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        options: Options,
+        report: Report,
+        on_stop: Callable[[], None],
+        *,
+        parts: Sequence[Part] | None = None,
+        part_seconds: float = STOP_SECONDS,
+    ) -> None:
         self._options = options
         self._report = report
         self._on_stop = on_stop
         self.home = Home.at(options.home, options.copilot_home)
         self._rule_files = RuleFiles(options.config_path, options.managed_path)
-        self._parts = PartList(chosen_parts(options, self._rule_files), self._tell)
+        if parts is None:
+            parts = chosen_parts(options, self._rule_files)
+        self._parts = PartList(parts, self._tell, part_seconds)
         self._files: GatewayFiles | None = None
         self._removing = threading.Lock()
         self._idleness: Idleness | None = None

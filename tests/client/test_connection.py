@@ -198,16 +198,13 @@ async def test_a_gateway_that_cannot_be_read_during_the_opening_is_lost(
             await GatewayConnection.open(found(fake))
 
 
-async def test_a_gateway_that_says_nothing_is_given_up(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_gateway_that_says_nothing_is_given_up(tmp_path: Path) -> None:
     async def talk(peer: Peer) -> None:
         await peer.socket.wait_closed()
 
-    monkeypatch.setattr("tapui.client.socket.OPEN_SECONDS", 0.1)
     async with FakeGateway(tmp_path, talk) as fake:
         with pytest.raises(GatewayLost, match="does not answer"):
-            await GatewayConnection.open(found(fake))
+            await GatewayConnection.open(found(fake), seconds=0.1)
 
 
 async def test_a_full_gateway_says_so(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from tests.client.fake_gateway import SESSION, FakeGateway, Peer, Talk, approval
 from tests.client.test_connection import gateway_at
 
 
-async def looked(folder: Path, talk: Talk) -> object:
+async def looked(folder: Path, talk: Talk, seconds: float = glance.SECONDS) -> object:
     async with FakeGateway(folder, talk) as fake:
         found = find(fake.home, fake.port, is_explicit=True)
-        return await asyncio.to_thread(glance.glance, found, name="tapui status")
+        return await asyncio.to_thread(glance.glance, found, name="tapui status", seconds=seconds)
 
 
 async def test_the_state_comes_in_pieces_and_whole(tmp_path: Path) -> None:
@@ -67,16 +67,11 @@ async def _fall_silent(peer: Peer) -> None:
     ],
 )
 async def test_a_gateway_that_does_not_go_along_is_told(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    talk: Talk,
-    kind: type[GatewayError],
-    said: str,
+    tmp_path: Path, talk: Talk, kind: type[GatewayError], said: str
 ) -> None:
-    if talk is _fall_silent:
-        monkeypatch.setattr(glance, "SECONDS", 0.2)
+    seconds = 0.2 if talk is _fall_silent else glance.SECONDS
     with pytest.raises(kind, match=said):
-        await looked(tmp_path, talk)
+        await looked(tmp_path, talk, seconds)
 
 
 @pytest.mark.parametrize(

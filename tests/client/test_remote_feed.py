@@ -9,7 +9,7 @@ import pytest
 
 from tapui.client import remote_feed
 from tapui.client.gateways import FoundGateway, find
-from tapui.client.remote_feed import RemoteFeed
+from tapui.client.remote_feed import FeedLimits, RemoteFeed
 from tapui.projection.feed import FeedItem, Link
 from tapui.wire.events import Entry
 from tapui.wire.tower import (
@@ -26,11 +26,11 @@ from tests.rig.waiting import until_async
 WITHIN = 10.0
 
 
-def feed_of(fake: FakeGateway) -> RemoteFeed:
+def feed_of(fake: FakeGateway, limits: FeedLimits = FeedLimits()) -> RemoteFeed:  # noqa: B008
     def again() -> FoundGateway:
         return find(fake.home, fake.port, is_explicit=True)
 
-    return RemoteFeed(again(), again)
+    return RemoteFeed(again(), again, limits)
 
 
 async def take(items: AsyncIterator[FeedItem]) -> FeedItem:
@@ -89,10 +89,7 @@ async def test_what_is_sent_arrives_and_is_answered(tmp_path: Path) -> None:
         await feed.stop(1.0)
 
 
-async def test_a_restarted_gateway_is_found_again_with_a_new_snapshot(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_feed, "FIRST_RETRY", 0.01)
+async def test_a_restarted_gateway_is_found_again_with_a_new_snapshot(tmp_path: Path) -> None:
     release = asyncio.Event()
 
     async def first(peer: Peer) -> None:
@@ -106,7 +103,7 @@ async def test_a_restarted_gateway_is_found_again_with_a_new_snapshot(
         await peer.socket.wait_closed()
 
     async with FakeGateway(tmp_path, first) as fake:
-        feed = feed_of(fake)
+        feed = feed_of(fake, FeedLimits(first_retry=0.01))
         items = feed.items()
         assert (await take_until(items, TowerSnapshot)).seq == 100
         assert await take_until(items, GatewayStopping) == GatewayStopping(deadline=10_000)
@@ -126,11 +123,7 @@ async def test_a_restarted_gateway_is_found_again_with_a_new_snapshot(
             await feed.stop(1.0)
 
 
-async def test_down_is_told_once_however_long_it_takes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(remote_feed, "FIRST_RETRY", 0.001)
-    monkeypatch.setattr(remote_feed, "LONGEST_RETRY", 0.002)
+async def test_down_is_told_once_however_long_it_takes(tmp_path: Path) -> None:
     tries = 0
     enough = asyncio.Event()
 
@@ -147,7 +140,7 @@ async def test_down_is_told_once_however_long_it_takes(
                 enough.set()
             return gateway if tries == 1 else find(fake.home, fake.port, is_explicit=True)
 
-        feed = RemoteFeed(gateway, again)
+        feed = RemoteFeed(gateway, again, FeedLimits(first_retry=0.001, longest_retry=0.002))
         items = feed.items()
         assert isinstance(await take(items), TowerSnapshot)
         await fake.stop()
@@ -175,9 +168,8 @@ GARBAGE = {
 
 @pytest.mark.parametrize("said", GARBAGE.values(), ids=GARBAGE)
 async def test_a_gateway_that_cannot_be_understood_is_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: bytes
+    tmp_path: Path, said: bytes
 ) -> None:
-    monkeypatch.setattr(remote_feed, "FIRST_RETRY", 0.01)
     tries = 0
 
     async def talk(peer: Peer) -> None:
@@ -194,7 +186,7 @@ async def test_a_gateway_that_cannot_be_understood_is_tried_again(
             await peer.socket.wait_closed()
 
     async with FakeGateway(tmp_path, talk) as fake:
-        feed = feed_of(fake)
+        feed = feed_of(fake, FeedLimits(first_retry=0.01))
         items = feed.items()
         down = await take(items)
         assert isinstance(down, Link)
@@ -241,10 +233,10 @@ async def test_a_tower_that_does_not_take_stops_the_reading(tmp_path: Path) -> N
         items = feed.items()
         assert isinstance(await take(items), TowerSnapshot)
         await until_async(
-            lambda: feed._waiting >= remote_feed.BACKLOG and is_stuck(),
+            lambda: feed.waiting >= FeedLimits().backlog and is_stuck(),
             what="the gateway's writes block",
         )
-        assert feed._waiting == remote_feed.BACKLOG
+        assert feed.waiting == FeedLimits().backlog
         await feed.stop(1.0)
 
 
@@ -266,10 +258,10 @@ async def test_what_waits_is_bounded_in_bytes_too(tmp_path: Path) -> None:
         items = feed.items()
         assert isinstance(await take(items), TowerSnapshot)
         await until_async(
-            lambda: feed._waiting_bytes >= remote_feed.BACKLOG_BYTES and is_stuck(),
+            lambda: feed.waiting_bytes >= FeedLimits().backlog_bytes and is_stuck(),
             what="the gateway's writes block",
         )
-        assert feed._waiting_bytes < remote_feed.BACKLOG_BYTES + 2 * len(text)
+        assert feed.waiting_bytes < FeedLimits().backlog_bytes + 2 * len(text)
         # It reads on as the tower takes.
         seen = 0
         while seen < 1000:
@@ -277,7 +269,7 @@ async def test_what_waits_is_bounded_in_bytes_too(tmp_path: Path) -> None:
             seen += len(item) if isinstance(item, list) else 0
         await feed.stop(1.0)
         await take_until(items, Link)
-        assert (feed._waiting, feed._waiting_bytes) == (0, 0)
+        assert (feed.waiting, feed.waiting_bytes) == (0, 0)
 
 
 async def test_a_new_snapshot_takes_the_place_of_the_events_that_wait(tmp_path: Path) -> None:
@@ -308,7 +300,7 @@ async def test_a_new_snapshot_takes_the_place_of_the_events_that_wait(tmp_path: 
         assert came[:2] == [Link("up"), Notice("kept", "info")]
         assert isinstance(came[3], list)
         assert [entry.seq for entry in came[3]] == [1001]
-        assert (feed._waiting, feed._waiting_bytes) == (0, 0)
+        assert (feed.waiting, feed.waiting_bytes) == (0, 0)
         await feed.stop(1.0)
 
 

@@ -2,20 +2,18 @@
 
 import os
 import pwd
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tapui.home import accounts
 from tapui.home.accounts import FILE, PortConsent, other_people
 
 HERE = str(Path(__file__).parent)
 
 
-@pytest.fixture(autouse=True)
-def no_container(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These tests may run in one."""
-    monkeypatch.setattr(accounts, "_CONTAINER", ())
+people = partial(other_people, container=())
+"""These tests may run in a container."""
 
 
 def account(name: str, uid: int, shell: str = "/bin/bash", home: str = HERE) -> pwd.struct_passwd:
@@ -23,14 +21,11 @@ def account(name: str, uid: int, shell: str = "/bin/bash", home: str = HERE) -> 
 
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="containers are Linux")
-def test_in_a_container_people_are_those_who_run_processes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(accounts, "_CONTAINER", (HERE,))
-    monkeypatch.setattr(accounts, "_FIRST_PERSON", 0)
+def test_in_a_container_people_are_those_who_run_processes(tmp_path: Path) -> None:
+    inside = partial(other_people, first=0, container=(HERE,))
     listed = [account("ada", 1_300_001), account("grace", os.getuid())]
-    assert other_people(os.getuid() + 1, listed, tmp_path) == ["grace"]
-    assert other_people(os.getuid(), listed, tmp_path) == []
+    assert inside(os.getuid() + 1, listed, tmp_path) == ["grace"]
+    assert inside(os.getuid(), listed, tmp_path) == []
 
 
 def test_people_are_those_who_can_log_in(tmp_path: Path) -> None:
@@ -48,21 +43,18 @@ def test_people_are_those_who_can_log_in(tmp_path: Path) -> None:
         account("grace", 1_200_300),
     ]
     homes = tmp_path / "homes"
-    assert other_people(5000, listed, homes) == ["ada", "grace"]
-    assert other_people(5000, listed[:3], homes) == []
-    assert other_people(5000, [], tmp_path / "missing") == []
+    assert people(5000, listed, homes) == ["ada", "grace"]
+    assert people(5000, listed[:3], homes) == []
+    assert people(5000, [], tmp_path / "missing") == []
 
 
-def test_owners_of_homes_count_where_the_system_lists_no_users(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_owners_of_homes_count_where_the_system_lists_no_users(tmp_path: Path) -> None:
     (tmp_path / "me" / "files").mkdir(parents=True)
     (tmp_path / "empty").mkdir()
     (tmp_path / "a-file").touch()
     (tmp_path / "link").symlink_to(tmp_path / "me")
-    monkeypatch.setattr(accounts, "_FIRST_PERSON", 0)
-    assert other_people(os.getuid(), [], tmp_path) == []
-    assert other_people(os.getuid() + 1, [], tmp_path) == ["me"]
+    assert people(os.getuid(), [], tmp_path, first=0) == []
+    assert people(os.getuid() + 1, [], tmp_path, first=0) == ["me"]
 
 
 def test_consent_is_for_the_people_it_was_given_for(tmp_path: Path) -> None:

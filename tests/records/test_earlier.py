@@ -6,7 +6,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from tapui.projection.turns.restored import TAPUI_ENDED
-from tapui.records import lookup
 from tapui.records.lookup import earlier_turns
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
@@ -99,10 +98,7 @@ def test_damage_forged_and_half_lines_cost_only_themselves(state: Path, workspac
     assert [turn.head.prompt for turn in turns] == ["one"]
 
 
-def test_huge_lines_and_files_are_read_to_a_bound(
-    state: Path, workspace: Path, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(lookup, "_MOST_BYTES", 100_000)
+def test_huge_lines_and_files_are_read_to_a_bound(state: Path, workspace: Path) -> None:
     with Writer(state, run="r0") as writer:
         writer.turn(opened("s1", workspace), prompt("old"))
     path = folder(workspace) / "sessions.jsonl"
@@ -111,7 +107,7 @@ def test_huge_lines_and_files_are_read_to_a_bound(
     with Writer(state, run="r1") as writer:
         writer.seq = 10
         writer.turn(opened("s1", workspace), prompt("new"))
-    turns = earlier_turns(folder(workspace), "r2", "s1")
+    turns = earlier_turns(folder(workspace), "r2", "s1", most=100_000)
     assert [turn.head.prompt for turn in turns] == ["new"]
 
 

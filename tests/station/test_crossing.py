@@ -173,7 +173,7 @@ class TestLane:
         lane = TowerLane(frame=0.2)
         items = lane.items(never_behind)
         first = asyncio.ensure_future(anext(items))
-        await until_async(lambda: lane._is_asleep, what="the tower sleeps")
+        await until_async(lambda: lane.is_asleep, what="the tower sleeps")
         before = wakes()
         thread = threading.Thread(
             target=lambda: [lane.put_events([entry(seq)], SIZE) for seq in range(500)]
@@ -211,7 +211,7 @@ class TestLane:
                 await asyncio.wait_for(anext(items), 0.01)
 
         await asyncio.to_thread(asyncio.run, look())
-        lane._is_asleep = True
+        lane.is_asleep = True
         lane.put(notice("nobody"))
         lane.close()
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.client import remote_feed
-from tapui.client.remote_feed import RemoteFeed
+from tapui.client.remote_feed import FeedLimits, RemoteFeed
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.tower.app.feed import Feed, FeedItem, Link
@@ -55,14 +54,15 @@ class Watched:
         return entries
 
 
-@pytest.fixture(params=["embedded", "remote"])
+@pytest.fixture(params=[None, FeedLimits()], ids=["embedded", "remote"])
 async def watched(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Watched]:
+    """A feed with the limits of a remote one, or of None: the embedded one."""
     async with Behind(tmp_path) as behind:
         await until_async(lambda: behind_is_found(behind), what="the gateway")
-        if request.param == "embedded":
+        if request.param is None:
             yield Watched(behind, behind.host.feed)
             return
-        feed = RemoteFeed(behind.found(), behind.found)
+        feed = RemoteFeed(behind.found(), behind.found, request.param)
         yield Watched(behind, feed)
         await feed.stop(1.0)
 
@@ -145,11 +145,15 @@ async def test_what_is_sent_too_early_is_told_to_be_lost(watched: Watched) -> No
     assert told == Notice("Not sent: the gateway is away.", "warning")
 
 
-@pytest.mark.parametrize(("bound", "most"), [("BACKLOG", 100), ("BACKLOG_BYTES", 3_000_000)])
+@pytest.mark.parametrize(
+    "watched",
+    [None, FeedLimits(backlog=100), FeedLimits(backlog_bytes=3_000_000)],
+    indirect=True,
+    ids=["embedded", "backlog", "backlog in bytes"],
+)
 async def test_a_tower_that_falls_behind_gets_a_snapshot_and_others_get_every_event(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch, bound: str, most: int
+    watched: Watched,
 ) -> None:
-    monkeypatch.setattr(remote_feed, bound, most)
     await watched.up()
     async with AsyncExitStack() as stack:
         found = watched.behind.found()

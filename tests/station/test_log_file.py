@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tapui.home.paths import Home
-from tapui.station import faults as log_file
 from tapui.station.faults import faults_logged, log_path
 
 _log = logging.getLogger("tapui.test")
@@ -100,11 +99,10 @@ def test_a_process_without_faults_leaves_no_file(home: Home) -> None:
 
 
 @pytest.mark.expects_error_log("x")
-def test_the_file_is_private_and_bounded(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_file, "_FILE_BYTES", 2000)
+def test_the_file_is_private_and_bounded(home: Home) -> None:
     before = os.umask(0)
     try:
-        with faults_logged(home, on_stderr=False) as path:
+        with faults_logged(home, on_stderr=False, most_bytes=2000) as path:
             for _ in range(100):
                 _log.error("%s", "x" * 100)
     finally:

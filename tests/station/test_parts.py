@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from tapui.settings.rule_files import RuleFiles
-from tapui.station import running_gateway as running_module
 from tapui.station.options import Options
 from tapui.station.parts.part import GatewayAccess, Part
 from tapui.station.running_gateway import RunningGateway, chosen_parts
@@ -44,13 +43,16 @@ class Steps:
 
 
 async def lived(
-    root: Path, parts: list[Part], monkeypatch: pytest.MonkeyPatch
+    root: Path, parts: list[Part], *, part_seconds: float = 3.0
 ) -> list[tuple[str, str]]:
     """Run a gateway with these parts from its start to its end; return what the person is told."""
     told: list[tuple[str, str]] = []
-    monkeypatch.setattr(running_module, "chosen_parts", lambda _options, _files: parts)
     running = RunningGateway(
-        options_in(root), lambda text, level: told.append((level, text)), lambda: None
+        options_in(root),
+        lambda text, level: told.append((level, text)),
+        lambda: None,
+        parts=parts,
+        part_seconds=part_seconds,
     )
     await running.start()
     await asyncio.sleep(0)
@@ -59,12 +61,10 @@ async def lived(
     return told
 
 
-async def test_parts_start_in_order_and_stop_in_reverse(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_parts_start_in_order_and_stop_in_reverse(tmp_path: Path) -> None:
     steps: list[str] = []
     parts: list[Part] = [Steps("a", steps), Steps("b", steps)]
-    assert await lived(tmp_path, parts, monkeypatch) == []
+    assert await lived(tmp_path, parts) == []
     assert steps == [
         *("a start", "b start", "a work", "b work"),
         *("b stop", "b work ends", "a stop", "a work ends"),
@@ -74,11 +74,11 @@ async def test_parts_start_in_order_and_stop_in_reverse(
 @pytest.mark.expects_error_log("b failed")
 @pytest.mark.parametrize("step", ["start", "work"])
 async def test_a_part_that_fails_is_told_and_the_others_go_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, step: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     steps: list[str] = []
     parts: list[Part] = [Steps("a", steps), Steps("b", steps, fails=step), Steps("c", steps)]
-    told = await lived(tmp_path, parts, monkeypatch)
+    told = await lived(tmp_path, parts)
     assert told == [("error", f"b failed: no {step}; restart tapui")]
     assert {"a work ends", "c work ends", "c stop", "b stop", "a stop"} <= set(steps)
     assert [record.getMessage() for record in caplog.records] == ["b failed"]
@@ -97,15 +97,13 @@ async def test_a_part_that_fails_is_told_and_the_others_go_on(
 )
 async def test_a_part_that_cannot_be_stopped_holds_nobody_up(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     step: str,
     logged: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("tapui.station.parts.part.STOP_SECONDS", 0.0)
     steps: list[str] = []
     parts: list[Part] = [Steps("a", steps), Steps("b", steps, fails=step)]
-    assert await lived(tmp_path, parts, monkeypatch) == []
+    assert await lived(tmp_path, parts, part_seconds=0.0) == []
     assert steps[-3:] == ["b work ends", "a stop", "a work ends"]
     assert logged in [record.getMessage() for record in caplog.records]
 

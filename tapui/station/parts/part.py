@@ -65,7 +65,10 @@ class Part(Protocol):
 class PartList:
     """The parts of one gateway. A part that fails is logged and told; the others go on."""
 
-    def __init__(self, parts: Sequence[Part], report: Report) -> None:
+    def __init__(
+        self, parts: Sequence[Part], report: Report, stop_seconds: float = STOP_SECONDS
+    ) -> None:
+        self._stop_seconds = stop_seconds
         self._parts = parts
         self._report = report
         self._started: list[Part] = []
@@ -95,10 +98,10 @@ class PartList:
         while self._started:
             part = self._started.pop()
             try:
-                async with asyncio.timeout(STOP_SECONDS):
+                async with asyncio.timeout(self._stop_seconds):
                     await part.stop()
             except TimeoutError:
-                _log.warning("%s did not end within %g s", part.name, STOP_SECONDS)
+                _log.warning("%s did not end within %g s", part.name, self._stop_seconds)
             except Exception:  # noqa: BLE001 - logged; the others must still be stopped
                 _log.exception("%s failed while it was stopped", part.name)
             tasks = self._tasks.pop(part, set())
