@@ -69,7 +69,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Query:
     """All `terms` must be there; `changed`: in what changed that file."""
 
     terms: tuple[Term, ...] = ()
@@ -89,7 +89,7 @@ class Asked:
         return found if scope is None else f'{found} AND {{scope}} : "{scope}"'
 
 
-def asked_for(text: str, *, is_typing: bool = False) -> Asked:
+def query_of(text: str, *, is_typing: bool = False) -> Query:
     """Return what a text asks for. `is_typing`: its last word may not be all of it yet."""
     terms: list[Term] = []
     changed = None
@@ -105,7 +105,7 @@ def asked_for(text: str, *, is_typing: bool = False) -> Asked:
         is_last = is_typing and part.end() == len(text) and word is not None
         is_prefix = word is not None and (word.endswith("*") or (is_last and len(tokens[-1]) > 1))
         terms.append(Term(tokens, is_prefix))
-    return Asked(tuple(terms[:MAX_WORDS]), changed or None)
+    return Query(tuple(terms[:MAX_WORDS]), changed or None)
 
 
 def _phrase(term: Term) -> str:
@@ -113,9 +113,9 @@ def _phrase(term: Term) -> str:
     return f'"{" ".join(term.words)}"' + (" *" if term.is_prefix else "")
 
 
-def excerpt(text: str, asked: Asked) -> tuple[str, list[tuple[int, int]]]:
+def excerpt(text: str, query: Query) -> tuple[str, list[tuple[int, int]]]:
     """Return the part of a text around what was found, on one line, and where that stands in it."""
-    pattern = _pattern(asked.terms) if asked.terms else None
+    pattern = _pattern(query.terms) if query.terms else None
     first = pattern.search(text) if pattern else None
     start = max(first.start() - _BEFORE, 0) if first else 0
     part = text[start : start + _ROOM].translate(_BREAKS)
@@ -225,16 +225,16 @@ class Search:
 
     def session_ids(self, beginning: str) -> list[str]:
         """Return the ids of sessions that are, or else begin with, the text."""
-        query = "SELECT name FROM sessions WHERE substr(name, 1, ?) = ? ORDER BY id DESC"
+        sql = "SELECT name FROM sessions WHERE substr(name, 1, ?) = ? ORDER BY id DESC"
         try:
-            names = [name for (name,) in self.opened().execute(query, (len(beginning), beginning))]
+            names = [name for (name,) in self.opened().execute(sql, (len(beginning), beginning))]
         except sqlite3.Error as error:
             raise self.unusable(error) from None
         return [beginning] if beginning in names else names
 
     def find(
         self,
-        asked: Asked,
+        query: Query,
         *,
         session_id: str | None = None,
         since: float | None = None,
@@ -248,7 +248,7 @@ class Search:
         """
         self._files.clear()
         try:
-            yield from self._find(asked, session_id, since, limit)
+            yield from self._find(query, session_id, since, limit)
         except (sqlite3.Error, zlib.error, msgspec.DecodeError) as error:
             raise self.unusable(error) from None
 
@@ -266,7 +266,7 @@ class Search:
         return IndexUnusable(str(error), is_replaced=True)
 
     def _find(
-        self, asked: Asked, session_id: str | None, since: float | None, limit: int
+        self, query: Query, session_id: str | None, since: float | None, limit: int
     ) -> Iterator[list[Hit]]:
         connection = self.opened()
         session = None
@@ -274,10 +274,10 @@ class Search:
             row = connection.execute("SELECT id FROM sessions WHERE name = ?", (session_id,))
             session = (row.fetchone() or (-1,))[0]
         lowest = 0 if since is None else id_at(since)
-        if asked.changed is not None:
-            yield self._changed(connection, asked, session, lowest, limit)
+        if query.changed is not None:
+            yield self._changed(connection, query, session, lowest, limit)
             return
-        if asked.is_empty:
+        if query.is_empty:
             return
         scope = None if session is None else scope_of(session)
         newest: list[int] = []
@@ -286,12 +286,12 @@ class Search:
             if last < lowest or (len(newest) >= limit and last < newest[limit - 1]):
                 continue
             table = words_table(shard)
-            query = (
+            sql = (
                 f"{_ROW} JOIN {table} w ON w.rowid = r.id"
                 f" WHERE {table} MATCH ? AND w.rowid >= ? ORDER BY w.rowid DESC LIMIT ?"
             )
-            rows = connection.execute(query, (asked.match(scope), lowest, limit))
-            hits = [hit for row in rows if (hit := self._hit(connection, row, asked)) is not None]
+            rows = connection.execute(sql, (query.match(scope), lowest, limit))
+            hits = [hit for row in rows if (hit := self._hit(connection, row, query)) is not None]
             if hits:
                 newest = sorted((*newest, *(hit.id for hit in hits)), reverse=True)[:limit]
                 yield hits
@@ -299,13 +299,13 @@ class Search:
     def _changed(
         self,
         connection: sqlite3.Connection,
-        asked: Asked,
+        query: Query,
         session: int | None,
         lowest: int,
         limit: int,
     ) -> list[Hit]:
-        assert asked.changed is not None
-        wanted = os.path.normpath(asked.changed)
+        assert query.changed is not None
+        wanted = os.path.normpath(query.changed)
         rows = connection.execute(
             f"{_ROW.replace(' FROM rows', ', c.hunks FROM rows')}"
             " JOIN changes c ON c.row = r.id WHERE c.name = ? AND r.id >= ?"
@@ -318,9 +318,9 @@ class Search:
         )  # fmt: skip
         hits: dict[int, Hit] = {}
         for row in rows:
-            if not asked.is_in(f"{row[8]}\n{unpacked(row[9])}\n{_hunks(row[13])}"):
+            if not query.is_in(f"{row[8]}\n{unpacked(row[9])}\n{_hunks(row[13])}"):
                 continue
-            hit = self._hit(connection, row[:13], asked)
+            hit = self._hit(connection, row[:13], query)
             if hit is not None:
                 hits.setdefault(hit.id, hit)
             if len(hits) >= limit:
@@ -328,7 +328,7 @@ class Search:
         return list(hits.values())
 
     def _hit(
-        self, connection: sqlite3.Connection, row: tuple[Any, ...], asked: Asked
+        self, connection: sqlite3.Connection, row: tuple[Any, ...], query: Query
     ) -> Hit | None:
         (
             number, kind, session_id, label, turn, call, run, seq, title, text, is_cut, offset,
@@ -337,7 +337,7 @@ class Search:
         path = self._path_of(connection, file)
         if path is None:
             return None  # its records were deleted since they were indexed
-        shown, marks = excerpt(unpacked(text), asked)
+        shown, marks = excerpt(unpacked(text), query)
         return Hit(
             number, kind, time_of(number), session_id, str(label or session_id or ""), turn, call,
             run, seq, title, shown, marks, bool(is_cut), str(path), offset,

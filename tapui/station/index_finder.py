@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
-from tapui.index.search import Hit, Search, asked_for, record_of
+from tapui.index.search import Hit, Search, query_of, record_of
 from tapui.index.store import IndexMissing, IndexUnusable
 from tapui.runtime.children.supervisor import ProgramLog, own_program
 from tapui.text import safe_text
@@ -48,12 +48,12 @@ class IndexFinder:
 
     def find(self, text: str, most: int) -> Iterator[list[FoundRecord]]:
         """Yield what is found of a text that is being typed: its last word may be a beginning."""
-        asked = asked_for(text, is_typing=True)
-        if asked.is_empty:
+        query = query_of(text, is_typing=True)
+        if query.is_empty:
             raise FinderFault(_NOTHING)
         self._hits_before, self._hits = self._hits, {}  # some of them may still be on screen
         try:
-            for hits in self._search.find(asked, limit=most):
+            for hits in self._search.find(query, limit=most):
                 self._hits |= {str(hit.id): hit for hit in hits}
                 yield [_found(hit) for hit in hits]
         except IndexUnusable as error:

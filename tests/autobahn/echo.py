@@ -9,7 +9,7 @@ import asyncio
 import sys
 
 from tapui.runtime.ports import Flusher, SocketPort
-from tapui.runtime.websocket.connections import Roster, Timing
+from tapui.runtime.websocket.connections import ServerConnections, Timing
 from tapui.runtime.websocket.frames import Binary
 from tapui.runtime.websocket.listening import open_loopback
 from tapui.runtime.websocket.port import WebSocketPort
@@ -66,9 +66,11 @@ async def serve(port: int) -> None:
     loop = asyncio.get_running_loop()
     sockets = await open_loopback(port)
     port = sockets[0].getsockname()[1]
-    roster = Roster(Echo(), Timing(), loop, port, Flusher(loop), max_whole=MOST, max_frame=MOST)
+    connections = ServerConnections(
+        Echo(), Timing(), loop, port, Flusher(loop), max_whole=MOST, max_frame=MOST
+    )
     for opened in sockets:
-        await loop.create_server(lambda: EchoPort(roster), sock=opened)
+        await loop.create_server(lambda: EchoPort(connections), sock=opened)
     print(port, flush=True)
     await asyncio.Event().wait()
 

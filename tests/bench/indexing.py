@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.index.search import Search, asked_for
+from tapui.index.search import Search, query_of
 from tapui.index.store import index_path
 from tapui.index.update import bring_up_to_date
 from tapui.records import register
@@ -136,7 +136,7 @@ def searches(state: Path) -> Iterator[tuple[str, float, float, int]]:
             began = time.perf_counter()
             hits = 0
             at = 0.0
-            for part in search.find(asked_for(text, is_typing="beginning" in what)):
+            for part in search.find(query_of(text, is_typing="beginning" in what)):
                 at = at or time.perf_counter() - began
                 hits += len(part)
             whole.append(time.perf_counter() - began)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.search import Hit, Search, asked_for
+from tapui.index.search import Hit, Search, query_of
 from tapui.index.update import bring_up_to_date
 from tests.records.conftest import state, workspace
 
@@ -22,7 +22,7 @@ def find(state: Path) -> Iterator[Find]:
 
     def found(text: str, *, is_typing: bool = False, **options: object) -> list[Hit]:
         assert bring_up_to_date(state, 30) == "current"
-        parts = search.find(asked_for(text, is_typing=is_typing), **options)  # type: ignore[arg-type]
+        parts = search.find(query_of(text, is_typing=is_typing), **options)  # type: ignore[arg-type]
         return sorted((hit for part in parts for hit in part), key=lambda hit: -hit.id)
 
     yield found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tapui.index.search import Search, asked_for, excerpt, record_of
+from tapui.index.search import Search, excerpt, query_of, record_of
 from tapui.index.store import IndexUnusable, index_path
 from tapui.index.update import bring_up_to_date
 from tapui.wire import events as ev
@@ -189,7 +189,7 @@ def one_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Search]:
 @settings(max_examples=200, deadline=None)
 def test_any_text_can_be_asked_for(one_index: Search, text: str) -> None:
     for is_typing in (False, True):
-        asked = asked_for(text, is_typing=is_typing)
+        asked = query_of(text, is_typing=is_typing)
         list(one_index.find(asked))
         shown, marks = excerpt(text, asked)
         assert all(0 <= start < end <= len(shown) for start, end in marks)
@@ -211,9 +211,9 @@ def test_a_search_that_nobody_waits_for_any_longer_ends(find: Find, state: Path)
     connection = search.opened()
     connection.set_progress_handler(lambda: search.interrupt() or 0, 1)
     with pytest.raises(IndexUnusable, match="interrupted"):
-        list(search.find(asked_for("pairing")))
+        list(search.find(query_of("pairing")))
     connection.set_progress_handler(None, 0)
-    assert len(list(search.find(asked_for("pairing")))) == 1
+    assert len(list(search.find(query_of("pairing")))) == 1
     search.close()
 
 

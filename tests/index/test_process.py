@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.search import LIMIT, Search, asked_for
+from tapui.index.search import LIMIT, Search, query_of
 from tapui.index.store import IndexUnusable, index_path, report_damage, writing
 from tests.index import played
 from tests.records.turns import Writer, closed, opened, wait_until
@@ -44,7 +44,7 @@ def told_by(process: "subprocess.Popen[str]") -> str:
 def found(state: Path, text: str) -> int:
     search = Search(state)
     try:
-        return sum(len(part) for part in search.find(asked_for(text)))
+        return sum(len(part) for part in search.find(query_of(text)))
     except IndexUnusable:
         return -1
     finally:
@@ -121,7 +121,7 @@ def test_an_index_that_a_reader_finds_damaged_is_made_again(state: Path) -> None
     with keeper(state, "--idle", "60") as process:
         search = Search(state)
         with pytest.raises(IndexUnusable, match="vtable constructor failed") as caught:
-            list(search.find(asked_for("kept")))
+            list(search.find(query_of("kept")))
         assert caught.value.is_replaced
         wait_until(lambda: found(state, "kept") == LIMIT)
         search.close()
@@ -160,7 +160,7 @@ def test_a_reader_is_told_that_there_is_no_index(state: Path, kind: str) -> None
             connection.execute("PRAGMA user_version = 99")
     search = Search(state)
     with pytest.raises(IndexUnusable, match="no index yet" if kind == "none" else "of version 99"):
-        list(search.find(asked_for("word")))
+        list(search.find(query_of("word")))
     search.close()
 
 
@@ -170,12 +170,12 @@ def test_a_reader_goes_over_to_an_index_that_is_made_again(state: Path) -> None:
     with keeper(state, "--idle", "0") as process:
         assert process.wait(20) == 0
     search = Search(state)
-    assert len(list(search.find(asked_for("word")))) == 1
+    assert len(list(search.find(query_of("word")))) == 1
     index_path(state).unlink()
     with pytest.raises(IndexUnusable):
         search.progress()
     with keeper(state, "--idle", "0") as process:
         assert process.wait(20) == 0
-    assert len(list(search.find(asked_for("word")))) == 1
+    assert len(list(search.find(query_of("word")))) == 1
     assert search.progress().is_complete
     search.close()

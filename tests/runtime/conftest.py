@@ -58,17 +58,17 @@ class Running:
     @property
     def open(self) -> int:
         """How many clients are connected: their handshake is done, their close has not begun."""
-        roster = self.server._roster
-        if roster is None:
+        connections = self.server.connections
+        if connections is None:
             return 0
-        return len(roster.sockets) - sum(map(len, roster.transient.values()))
+        return len(connections.sockets) - sum(map(len, connections.transient.values()))
 
     async def all_gone(self, within: float = HUNG) -> None:
         """Wait until the server has no socket left."""
-        roster = self.server._roster
-        assert roster is not None
+        connections = self.server.connections
+        assert connections is not None
         async with asyncio.timeout(within):
-            await roster.empty.wait()
+            await connections.empty.wait()
 
 
 Start = Callable[..., Awaitable[Running]]

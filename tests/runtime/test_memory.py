@@ -139,8 +139,8 @@ async def round_of_clients(house: House, servers: tuple[Server, Server], number:
         in_order(server, f"s{number}"), refused(server), broken(server), silent(impatient)
     )
     for one in servers:
-        assert one._roster is not None
-        await one._roster.empty.wait()
+        assert one.connections is not None
+        await one.connections.empty.wait()
     parts, syncer = house.gateway.parts, house.journal._syncer
     await until(lambda: not parts.connections.by_number and not parts.providers._departed)
     await until(lambda: not (syncer._dirty or syncer._retired or syncer._busy))

@@ -122,16 +122,16 @@ async def test_oversized_messages_are_not_held(recording: Running) -> None:
     for client in clients:
         client.send(header + b"x" * (MAX_RESULT_BYTES * 2))
     await asyncio.gather(*(client.writer.drain() for client in clients))
-    roster = recording.server._roster
-    assert roster is not None
+    connections = recording.server.connections
+    assert connections is not None
 
     def left() -> list[int]:
-        return [port._incoming._left for port in roster.sockets]
+        return [port._incoming._left for port in connections.sockets]
 
     async with asyncio.timeout(20):
         while left() != [size - MAX_RESULT_BYTES * 2] * len(clients):  # noqa: ASYNC110
             await asyncio.sleep(0)
-    held = [len(p._incoming._parts) + len(p._incoming._buffer) for p in roster.sockets]
+    held = [len(p._incoming._parts) + len(p._incoming._buffer) for p in connections.sockets]
     assert held == [OVERSIZED_HEAD_BYTES] * len(clients)
     for client in clients:
         client.close()

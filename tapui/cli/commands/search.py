@@ -8,7 +8,7 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, count, moment
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import indexed_session, open_index
-from tapui.index.search import Hit, asked_for
+from tapui.index.search import Hit, query_of
 
 COMMANDS = """
 190 search: find words in everything that was recorded
@@ -39,13 +39,13 @@ def arguments(search: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the newest hits, oldest first; 1 when nothing was found."""
-    asked = asked_for(" ".join(args.text))
-    if asked.is_empty:
+    query = query_of(" ".join(args.text))
+    if query.is_empty:
         raise Failure("there is nothing to look for: give words of letters or digits", WRONG_USE)
     limit = args.last or LAST
     with open_index() as search:
         session = indexed_session(search, args.session)
-        parts = search.find(asked, session_id=session, since=args.since, limit=limit)
+        parts = search.find(query, session_id=session, since=args.since, limit=limit)
         hits = heapq.nlargest(limit, (hit for part in parts for hit in part), key=_number)
     for hit in reversed(hits):
         if args.json:

@@ -1,4 +1,4 @@
-"""What the connections of one server share, and who of them is there."""
+"""What the connections of one server share, and which of them are there."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -29,7 +29,7 @@ class Timing:
 
 
 class Socket(Protocol):
-    """A connection, as the roster sees it."""
+    """A connection, as the others of its server know it."""
 
     @property
     def way(self) -> Way:
@@ -43,7 +43,7 @@ class Socket(Protocol):
 
 
 @dataclass(slots=True, eq=False)
-class Roster:
+class ServerConnections:
     """What the connections of one server share."""
 
     door: Door

@@ -17,7 +17,7 @@ from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN, Peer, peer_of
 from tapui.runtime.processes.sights import begun, socket_owner
 from tapui.runtime.websocket import handshake
-from tapui.runtime.websocket.connections import Roster
+from tapui.runtime.websocket.connections import ServerConnections
 from tapui.runtime.websocket.frames import (
     Binary,
     Incoming,
@@ -46,9 +46,9 @@ class WebSocketPort(asyncio.Protocol):
 
     is_in_process = False
 
-    def __init__(self, roster: Roster) -> None:
-        self._roster = roster
-        self._door = roster.door
+    def __init__(self, connections: ServerConnections) -> None:
+        self._connections = connections
+        self._door = connections.door
         self.number = 0
         self._protocol = ServerProtocol(max_size=MAX_UNAUTHENTICATED_BYTES, logger=_log)
         self._incoming = self._new_incoming()
@@ -81,8 +81,8 @@ class WebSocketPort(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
         self._transport.set_write_buffer_limits(HIGH_WATER, LOW_WATER)
         self._meet(transport.get_extra_info("socket"))
-        self._arm(self._roster.timing.handshake, self.abort)
-        self._roster.arrived(self)
+        self._arm(self._connections.timing.handshake, self.abort)
+        self._connections.arrived(self)
 
     def _meet(self, end: socket.socket) -> None:
         if end.family == socket.AF_UNIX:
@@ -116,7 +116,7 @@ class WebSocketPort(asyncio.Protocol):
         self._out.clear()
         self._queued = 0
         self._incoming = self._new_incoming()  # drops what was half read
-        self._roster.gone(self)
+        self._connections.gone(self)
         self._farewell()
         release(self._protocol)
 
@@ -167,13 +167,13 @@ class WebSocketPort(asyncio.Protocol):
         self.sent_bytes += size
         if not self._flush_due:
             self._flush_due = True
-            self._roster.flusher.add(self)
+            self._connections.flusher.add(self)
 
     def authenticated(self) -> None:
         """Lift the frame limit of unauthenticated clients."""
         self._trusted = True
-        self._incoming.whole = self._roster.max_whole
-        self._incoming.limit = self._roster.max_frame
+        self._incoming.whole = self._connections.max_whole
+        self._incoming.limit = self._connections.max_frame
 
     def close(self, code: int, reason: str) -> None:
         """Close after everything queued was written; a reason is cut at 123 bytes of UTF-8."""
@@ -197,7 +197,7 @@ class WebSocketPort(asyncio.Protocol):
         self._wanted = True
         if not self._held and self._incoming.pending:
             self._held = True
-            self._roster.loop.call_soon(self._read_on)
+            self._connections.loop.call_soon(self._read_on)
         self._adjust_reading()
 
     def flush(self) -> None:
@@ -215,7 +215,7 @@ class WebSocketPort(asyncio.Protocol):
                 transport.writelines(out)
         if queued > HIGH_WATER and not self._backed_up:
             # The door may have seen a full outbox; the kernel took all of it at once.
-            self._roster.loop.call_soon(self._drained_at_once)
+            self._connections.loop.call_soon(self._drained_at_once)
         if self._eof_due and not transport.is_closing():
             self._eof_due = False
             try:
@@ -245,10 +245,10 @@ class WebSocketPort(asyncio.Protocol):
         for request in protocol.events_received():
             assert isinstance(request, Request)
             self._origin = handshake.origin_of(request)
-            refusal = self._roster.refusal or self._door.refusal(self._origin)
+            refusal = self._connections.refusal or self._door.refusal(self._origin)
             is_local = self.way is Way.SOCKET
             answered = handshake.answer(
-                protocol, request, self._roster.port, refusal, is_local=is_local
+                protocol, request, self._connections.port, refusal, is_local=is_local
             )
             self._respond(answered)
         if has_sent_eof(protocol) and isinstance(protocol.handshake_exc, InvalidMessage):
@@ -270,8 +270,8 @@ class WebSocketPort(asyncio.Protocol):
     def _greet(self) -> None:
         self._head.clear()
         self._open = self._greeted = True
-        self._roster.to_open(self)
-        self._arm(self._roster.timing.ping, self._send_ping)
+        self._connections.to_open(self)
+        self._arm(self._connections.timing.ping, self._send_ping)
         self._door.opened(self)
 
     # Reading
@@ -304,7 +304,7 @@ class WebSocketPort(asyncio.Protocol):
             # its turn: by then it may be authenticated, and its frames may be larger.
             self._held = True
             self._adjust_reading()
-            self._roster.loop.call_soon(self._read_on)
+            self._connections.loop.call_soon(self._read_on)
 
     def binary_received(self, message: Binary) -> None:
         """Report a binary message to the door, which refuses it without looking inside."""
@@ -316,7 +316,7 @@ class WebSocketPort(asyncio.Protocol):
     def _control(self, frame: Frame) -> None:
         if frame.opcode is Opcode.PONG and self._ping is not None and frame.data == self._ping:
             self._ping = None
-            self._arm(self._roster.timing.ping, self._send_ping)
+            self._arm(self._connections.timing.ping, self._send_ping)
 
     def _read_on(self) -> None:
         self._held = False
@@ -341,7 +341,7 @@ class WebSocketPort(asyncio.Protocol):
         self._ping = self._pings.to_bytes(4, "big")
         self._protocol.send_ping(self._ping)
         self._collect()
-        self._arm(self._roster.timing.pong, self._no_pong)
+        self._arm(self._connections.timing.pong, self._no_pong)
 
     def _no_pong(self) -> None:
         if not self._wanted:
@@ -364,8 +364,8 @@ class WebSocketPort(asyncio.Protocol):
 
     def _leave(self) -> None:
         """What was sent last may still be read, for a while."""
-        self._roster.to_transient(self, is_leaving=True)
-        self._arm(self._roster.timing.close, self.abort)
+        self._connections.to_transient(self, is_leaving=True)
+        self._arm(self._connections.timing.close, self.abort)
 
     def _farewell(self) -> None:
         """Tell the door, once, that nothing reaches this client any more."""
@@ -392,7 +392,7 @@ class WebSocketPort(asyncio.Protocol):
             self._queued += len(data)
         if not self._flush_due:
             self._flush_due = True
-            self._roster.flusher.add(self)
+            self._connections.flusher.add(self)
 
     def _drained_at_once(self) -> None:
         if self._open and not self._backed_up:
@@ -402,4 +402,4 @@ class WebSocketPort(asyncio.Protocol):
         """Set the connection's one timer: handshake, ping, pong or close."""
         if self._timer is not None:
             self._timer.cancel()
-        self._timer = self._roster.loop.call_later(delay, action)
+        self._timer = self._connections.loop.call_later(delay, action)

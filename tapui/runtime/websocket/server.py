@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tapui.runtime.ports import Door, Flusher
-from tapui.runtime.websocket.connections import MAX_TRANSIENT, Roster, Timing
+from tapui.runtime.websocket.connections import MAX_TRANSIENT, ServerConnections, Timing
 from tapui.runtime.websocket.listening import BACKLOG, open_loopback
 
 if TYPE_CHECKING:
@@ -36,13 +36,14 @@ class Server:
         self._door = door
         self._timing = timing or Timing()
         self._max_transient = max_transient
-        self._roster: Roster | None = None
+        self.connections: ServerConnections | None = None
+        """None before the start and after the end."""
         self._listeners: list[asyncio.Server] = []
 
     @property
     def port(self) -> int:
         """The port that is listened on; 0 before `start()`."""
-        return self._roster.port if self._roster else 0
+        return self.connections.port if self.connections else 0
 
     async def start(self, port: int, sockets: Sequence[socket.socket] = ()) -> int:
         """Listen on `port` (0: any that is free), or on `sockets` opened before; return the port.
@@ -52,7 +53,7 @@ class Server:
         loop = asyncio.get_running_loop()
         sockets = sockets or await open_loopback(port)
         number: int = sockets[0].getsockname()[1]
-        roster = Roster(
+        connections = ServerConnections(
             self._door,
             self._timing,
             loop,
@@ -62,18 +63,18 @@ class Server:
         )
         for opened in sockets:
             listener = await loop.create_server(
-                lambda: _accept(roster), sock=opened, backlog=BACKLOG
+                lambda: _accept(connections), sock=opened, backlog=BACKLOG
             )
             self._listeners.append(listener)
-        self._roster = roster
+        self.connections = connections
         return number
 
     async def listen(self, opened: socket.socket) -> None:
         """Listen on a Unix socket as well; call it once, after `start()`."""
-        assert self._roster is not None, "the server has started"
-        loop, roster = asyncio.get_running_loop(), self._roster
+        assert self.connections is not None, "the server has started"
+        loop, connections = asyncio.get_running_loop(), self.connections
         listener = await loop.create_unix_server(
-            lambda: _accept(roster), sock=opened, backlog=BACKLOG
+            lambda: _accept(connections), sock=opened, backlog=BACKLOG
         )
         self._listeners.append(listener)
 
@@ -83,41 +84,41 @@ class Server:
 
     def flush(self) -> None:
         """Write what was sent in this turn now, instead of at the turn's end."""
-        if self._roster:
-            self._roster.flusher.flush()
+        if self.connections:
+            self.connections.flusher.flush()
 
     def drain(self) -> None:
         """Take no further connections (HTTP 503); those that are open go on."""
-        if self._roster:
-            self._roster.refusal = _SHUTTING_DOWN
+        if self.connections:
+            self.connections.refusal = _SHUTTING_DOWN
 
     async def stop(self, drain_timeout: float = 2.0) -> None:
         """Close every connection (1001), wait at most `drain_timeout` seconds, cut off the rest.
 
         The port stays ours until the end, so that no other program takes it over half-way.
         """
-        roster, self._roster = self._roster, None
-        if roster is None:
+        connections, self.connections = self.connections, None
+        if connections is None:
             return
-        roster.refusal = _SHUTTING_DOWN
-        for connection in list(roster.sockets):
+        connections.refusal = _SHUTTING_DOWN
+        for connection in list(connections.sockets):
             connection.close(_GOING_AWAY, _SHUTTING_DOWN)
-        roster.flusher.flush()
+        connections.flusher.flush()
         try:
             async with asyncio.timeout(drain_timeout):
-                await roster.empty.wait()
+                await connections.empty.wait()
         except TimeoutError:
             pass  # the rest is cut off below
         for listener in self._listeners:
             listener.close()
         self._listeners.clear()
-        for connection in list(roster.sockets):
+        for connection in list(connections.sockets):
             connection.abort()
-        await roster.empty.wait()
+        await connections.empty.wait()
 
 
-def _accept(roster: Roster) -> "WebSocketPort":
+def _accept(connections: ServerConnections) -> "WebSocketPort":
     """Return the protocol of a new socket; the library is loaded with the first."""
     from tapui.runtime.websocket.port import WebSocketPort
 
-    return WebSocketPort(roster)
+    return WebSocketPort(connections)
