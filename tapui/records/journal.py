@@ -92,6 +92,11 @@ class Journal:
     def turns(self) -> int:
         return self._turn
 
+    @property
+    def has_trouble(self) -> bool:
+        """Whether some records cannot be written now."""
+        return bool(self._trouble)
+
     def write(self, entries: Sequence[tuple[Entry, bytes]]) -> frozenset[int]:
         """Append one turn's events, in order; return the `seq`s that could not be recorded.
 

@@ -170,6 +170,6 @@ def test_trouble_with_a_session_is_over_with_the_session(state: Path) -> None:
     with Writer(state) as writer:
         for number in range(3):
             assert writer.turn(opened(f"s{number}"), started(f"s{number}", "c"))
-            assert writer.journal._trouble
+            assert writer.journal.has_trouble
             writer.turn(closed(f"s{number}"))
-            assert not writer.journal._trouble
+            assert not writer.journal.has_trouble

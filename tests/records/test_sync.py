@@ -63,8 +63,7 @@ def test_only_the_files_of_the_turn_are_synced_at_once(
     state: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     syncs = Syncs(monkeypatch)
-    writer = Writer(state)
-    writer.journal._syncer._interval = 3600
+    writer = Writer(state, interval=3600)
     writer.turn(opened("s1", workspace), started("s1", "c1"), refused("x"))
     writer.turn(decided("a1", "s1"))
     assert writer.sync([4])
@@ -182,8 +181,7 @@ def test_an_answer_that_fails_at_its_taker_does_not_stop_the_thread(state: Path)
 
 def test_close_syncs_what_is_left_and_answers_who_waits(state: Path, syncs: Syncs) -> None:
     answers: list[bool] = []
-    writer = Writer(state)
-    writer.journal._syncer._interval = 3600
+    writer = Writer(state, interval=3600)
     writer.turn(decided("a1"), refused("x"))
     writer.journal.sync(frozenset({1}), answers.append)
     assert writer.journal.close(DEADLINE)

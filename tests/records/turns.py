@@ -66,13 +66,15 @@ def refused(message: str) -> ev.ErrorSent:
 class Writer:
     """A journal, the next `seq`, and the lines that it reported."""
 
-    def __init__(self, state: Path, run: str = "r1", **limits: int) -> None:
+    def __init__(
+        self, state: Path, run: str = "r1", *, interval: float = 0.01, **limits: int
+    ) -> None:
         self.run = run
         self.seq = 0
         self.reports: list[tuple[str, str]] = []
         self.now = 0.0
         self.journal = Journal(
-            state, run, Records(**limits), self._report, clock=lambda: self.now, interval=0.01
+            state, run, Records(**limits), self._report, clock=lambda: self.now, interval=interval
         )
         self.entries: dict[int, ev.Entry] = {}
 

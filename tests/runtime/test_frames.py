@@ -183,9 +183,8 @@ def test_our_headers_are_the_library_s(size: int) -> None:
     assert text_header(size) + data == Frame(Opcode.TEXT, data).serialize(mask=False)
 
 
-def test_a_message_of_too_many_fragments_is_reported(monkeypatch) -> None:
-    monkeypatch.setattr(frames, "MAX_FRAGMENTS", 3)
-    incoming = Incoming(protocol(), LIMIT, LIMIT)
+def test_a_message_of_too_many_fragments_is_reported() -> None:
+    incoming = Incoming(protocol(), LIMIT, LIMIT, most_fragments=3)
     empty = Frame(Opcode.CONT, b"", fin=False).serialize(mask=True)
     stream = Frame(Opcode.TEXT, b"", fin=False).serialize(mask=True) + empty * 3
     assert isinstance(incoming.receive(stream)[-1], frames.TooManyFragments)

@@ -131,7 +131,7 @@ async def test_oversized_messages_are_not_held(recording: Running) -> None:
     async with asyncio.timeout(20):
         while left() != [size - MAX_RESULT_BYTES * 2] * len(clients):  # noqa: ASYNC110
             await asyncio.sleep(0)
-    held = [len(p._incoming._parts) + len(p._incoming._buffer) for p in connections.sockets]
+    held = [port._incoming.held for port in connections.sockets]
     assert held == [OVERSIZED_HEAD_BYTES] * len(clients)
     for client in clients:
         client.close()

@@ -66,7 +66,7 @@ class Oversized:
 
 
 class TooManyFragments:
-    """A message came in more than `MAX_FRAGMENTS` frames."""
+    """A message came in more frames than are taken."""
 
 
 Event = bytes | Oversized | Binary | Frame | TooManyFragments
@@ -86,13 +86,21 @@ class Incoming:
 
     __slots__ = (
         "_buffer", "_first", "_fragments", "_handed_over", "_in_message", "_is_cut", "_left",
-        "_mask", "_parts", "_protocol", "_rest", "_size", "_text", "has_output", "limit", "whole",
+        "_mask", "_most_fragments", "_parts", "_protocol", "_rest", "_size", "_text", "has_output",
+        "limit", "whole",
     )  # fmt: skip
 
-    def __init__(self, protocol: ServerProtocol, whole: int, limit: int) -> None:
+    def __init__(
+        self,
+        protocol: ServerProtocol,
+        whole: int,
+        limit: int,
+        most_fragments: int = MAX_FRAGMENTS,
+    ) -> None:
         self._protocol = protocol
         self.whole = whole
         self.limit = limit
+        self._most_fragments = most_fragments
         self.has_output = False
         self._buffer = bytearray()
         self._rest = 0  # bytes that the library still needs to finish its frame
@@ -108,6 +116,11 @@ class Incoming:
         self._size = 0
         self._is_cut = False
         self._parts = bytearray()
+
+    @property
+    def held(self) -> int:
+        """Bytes that are kept of a message and a frame that are not complete."""
+        return len(self._parts) + len(self._buffer)
 
     @property
     def pending(self) -> bool:
@@ -224,7 +237,7 @@ class Incoming:
         is_last = bool(first & _FIN)
         if self._in_message or not is_last:
             self._fragments += 1
-            if self._fragments > MAX_FRAGMENTS:
+            if self._fragments > self._most_fragments:
                 events.append(TooManyFragments())
                 return
         self._in_message = not is_last
