@@ -28,7 +28,6 @@ LEFT: dict[str, int] = {
     "mcp_servers": 27,
     "provider": 39,
     "runtime": 7,
-    "tower": 86,
 }
 """Rooms that are not mended yet, with the hits that each still has. A number may only become
 smaller, and a room without any leaves the table."""
