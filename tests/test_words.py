@@ -24,9 +24,8 @@ LEFT: dict[str, int] = {
     "cli": 1,
     "core": 82,
     "emitters": 39,
-    "hosts": 57,
+    "hosts": 1,
     "mcp_servers": 27,
-    "provider": 39,
     "runtime": 7,
 }
 """Rooms that are not mended yet, with the hits that each still has. A number may only become
