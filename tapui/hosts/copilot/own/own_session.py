@@ -132,8 +132,8 @@ def checked_model(order: SessionStart, environ: Mapping[str, str]) -> None:
 
 _PREFIX = "COPILOT_PROVIDER_"
 _NO_KEY = "tapui-sends-no-key-to-this-provider"
-"""Stands for the key of a provider that wants none. The CLI masks a key wherever it occurs in what
-it says: a short one would spoil other words."""
+"""Stands for the key of a provider that wants none. The CLI masks a key wherever it occurs in its
+output: a short one would spoil other words."""
 
 
 def provider_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
