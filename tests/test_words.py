@@ -21,7 +21,8 @@ FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 LEFT: dict[str, int] = {
-    "core": 64,
+    "core": 8,
+    "wire": 1,
 }
 """Rooms that are not mended yet, with the hits that each still has. A number may only become
 smaller, and a room without any leaves the table."""
