@@ -100,7 +100,7 @@ class LoopTurn:
         self.flush: Flush = _no_sockets
         self.way = RightOfWay()
         """Taken from a turn's first input to its end."""
-        self.on_turn: Callable[[], None] = _no_looks
+        self.on_turn: Callable[[], None] = _nobody_looks
         """Called at the end of each turn: what waits for the gateway's state looks at it then."""
         self._ports: dict[ConnectionId, Port] = {}
         self._is_scheduled = False
@@ -119,7 +119,7 @@ class LoopTurn:
         self.given: Give = self._given
         """An in-process end sent a message. (As above.)"""
         self._refusals: list[Send] = []
-        self.emitters: Callable[[EmitterEffect], None] = _no_emitters
+        self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
         """Carries out what the core asks of the shell of emitters."""
         self.mcp_sessions: Callable[[McpSessionsChanged], None] = lambda _: None
         """Takes the sessions in which MCP servers are offered."""
