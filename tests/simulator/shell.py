@@ -380,7 +380,7 @@ class ShellWorld(World):
         replaced: list[tuple[Any, str, Any]] = [
             (turn_module, "time", SimpleNamespace(monotonic=lambda: self.now)),
             (disk_work, "time", SimpleNamespace(monotonic=lambda: self.now)),
-            (disk_work, "files", SimpleNamespace(copied=self._copied)),
+            (disk_work, "copied", self._copied),
             (disk_work, "lookup", SimpleNamespace(find=self._find)),
             (disk_work, "_log", _quiet),
             (tasks, "_log", _quiet),
