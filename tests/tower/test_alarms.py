@@ -62,9 +62,8 @@ async def test_what_waits_for_long_stands_out() -> None:
 
 
 async def test_an_alarm_calls_the_person_once() -> None:
-    async with running(alone()) as rig:
-        calls: list[str] = []
-        rig.app._announcing._on_notice = calls.append
+    calls: list[str] = []
+    async with running(alone(), on_notice=calls.append) as rig:
         rig.feed.happen(*raised(FAILING))
         await rig.turn(1)
         again = Alarm("al2", "failing", at(160), "s1", program="pnpm test", exit_code=1, times=5)

@@ -7,7 +7,7 @@ import pytest
 
 from tapui.cli.overview import show_waiting
 from tapui.projection.requests.kind import DENY, AskedRequest, Option, RequestKind
-from tapui.projection.requests.kinds import KINDS
+from tapui.projection.requests.kinds import KINDS, kind_of
 from tapui.projection.state import State
 from tapui.tower.app.next_app import NextApp
 from tapui.tower.app.notifier import notice_words
@@ -101,3 +101,7 @@ async def test_next_shows_it() -> None:
 def test_status_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     show_waiting(hungry(), [LUNCH])
     assert "eat soup at noon" in capsys.readouterr().out
+
+
+def test_one_of_a_later_tapui_is_a_permission() -> None:
+    assert kind_of(approval("a1", "of-tomorrow", {})) is KINDS["permission"]

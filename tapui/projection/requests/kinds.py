@@ -28,4 +28,5 @@ KINDS: dict[str, RequestKind] = {
 
 
 def kind_of(approval: Approval) -> RequestKind:
-    return KINDS[approval.kind]
+    """Return the kind of a request; one of a later tapui is shown as a permission is."""
+    return KINDS.get(approval.kind, KINDS["permission"])
