@@ -16,7 +16,7 @@ from tapui.hosts.copilot.session.ledger import Ledger
 from tapui.hosts.copilot.session.toolset import needs_no_prompt
 from tapui.hosts.copilot.uplink import HostTiming
 from tapui.hosts.for_models import text_for_model
-from tapui.tower.requests import requests
+from tapui.projection.requests.permissions import PERMISSIONS
 from tapui.wire.codec import raw
 from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, SessionsUnattached
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
@@ -307,4 +307,4 @@ def test_every_kind_of_permission_of_the_sdk_has_words() -> None:
     kinds = {getattr(getattr(session_events, one), "kind", None) for one in names} - {None}
     assert {"shell", "extension-permission-access"} <= kinds
     shown = {describe({"kind": kind})["kind"] for kind in kinds}
-    assert shown <= set(requests._PERMISSIONS)
+    assert shown <= set(PERMISSIONS)

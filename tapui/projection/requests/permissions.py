@@ -49,7 +49,7 @@ _VERBS = {
     "extension-env-access": "allow",
     "extension-management": "extension",
 }
-_PERMISSIONS = {
+PERMISSIONS = {
     "shell": "run a command",
     "write": "write a file",
     "read": "read a file",
@@ -110,7 +110,7 @@ class PermissionRequest(RequestKind):
     def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
         approval = asked[0].approval
         kind = str(detail_of(approval).get("kind") or "do something")
-        return f"{self.asker(state, approval)} asks to {_PERMISSIONS.get(kind, kind)}"
+        return f"{self.asker(state, approval)} asks to {PERMISSIONS.get(kind, kind)}"
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
         approval = asked[0].approval
