@@ -21,11 +21,11 @@ FORBIDDEN = re.compile(
     re.IGNORECASE,
 )
 LEFT: dict[str, int] = {
-    "core": 8,
-    "wire": 1,
+    "core": 7,
 }
 """Rooms that are not mended yet, with the hits that each still has. A number may only become
-smaller, and a room without any leaves the table."""
+smaller, and a room without any leaves the table. Those of the core are reasons on the wire and in
+records, which do not change with the words."""
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:

@@ -10,8 +10,8 @@ McpServerState = Literal[
     "asking", "notAllowed", "elsewhere", "starting", "ready", "lost", "failed", "stopped"
 ]
 """`asking`: an approval waits; `notAllowed`: the person said no, or cannot be asked; `elsewhere`:
-the CLI of each session runs it itself; `lost`: it is tried again; `failed`: it cannot be started as
-it is configured."""
+the CLI of each session runs it itself; `lost`: it is tried again; `failed`: it cannot be started
+with its configuration."""
 
 
 class McpTool(WireStruct):

@@ -1,6 +1,6 @@
 """Orders of the person (`tapui/wire/README.md`): for a session, which its host carries out, and to
 start one, which a host does that starts sessions; where there is none, the host that launches one
-is told."""
+gets it."""
 
 from dataclasses import dataclass, field
 from typing import get_args
