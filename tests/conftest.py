@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -19,6 +20,16 @@ pytest_plugins = ["tests.rig.fault_hooks"]
 
 REQUIRE = "TAPUI_REQUIRE_LIVE"
 """Set in CI: what is missing for a test then fails it instead of skipping it."""
+
+
+def pytest_configure() -> None:
+    """Let the programs that tests start take SIGINT.
+
+    A shell that runs pytest in the background has it ignored, which children inherit: ctrl+c in
+    `tapui run` would do nothing then.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def missing(what: str) -> None:
