@@ -137,10 +137,10 @@ class OfSession(Protocol):
 
 
 class Tickets:
-    """What goes on with each answer of the shell.
+    """The continuations of effects: what takes each answer of the shell.
 
-    A ticket of a session falls with it: what has ended needs no answer. Most are not a session's,
-    though a session is in their effect: a caller, a tower or the shell itself still waits.
+    A ticket bound to a session is dropped when the session ends. Most tickets are not bound, though
+    their effect names a session: their caller, tower or shell still waits.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
 """The effects: what the core asks the shell to do, once the turn's events are written.
 
-One with a ticket wants an answer: `Gateway.answered(ticket, answer, now)`.
+One with a ticket wants an answer, which the shell gives through
+`Gateway.tell(now, gateway.answered, ticket, answer)`.
 """
 
 from typing import Any, Literal
@@ -25,8 +26,8 @@ class Send(Struct, frozen=True):
     message: Message
 
 
-class Mention(Struct, frozen=True):
-    """Send a message that a connection which is slow to read does without."""
+class SendIfIdle(Struct, frozen=True):
+    """Best-effort send: dropped while the connection has 64 KiB or more unsent."""
 
     connection: ConnectionId
     message: Message
@@ -283,7 +284,7 @@ class SaveEmitter(Struct, frozen=True, kw_only=True):
 
 
 class StartRun(Struct, frozen=True):
-    """Run a plan's command; `EmitterInputs` takes what becomes of it, by its id."""
+    """Run a plan's command; `EmitterInputs` takes its status, by its id."""
 
     run: str
     plan: EmitterPlan
@@ -308,7 +309,7 @@ class SetRunFilter(Struct, frozen=True):
 
 
 class TryFilter(Struct, frozen=True):
-    """Find out what rules make of lines. The answer: `TriedRules`."""
+    """Find out what rules make of lines. The answer: `RulesTried`."""
 
     ticket: int
     rules: tuple[FilterRule, ...]
@@ -381,7 +382,7 @@ EmitterEffect = (
 
 Effect = (
     Send
-    | Mention
+    | SendIfIdle
     | Close
     | Authenticated
     | MakeDurable

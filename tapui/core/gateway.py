@@ -301,7 +301,7 @@ class Gateway:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether no provider is still cleaning up after an ended session."""
+        """Whether every provider has finished its clean-up after ended sessions."""
         return not any(
             provider.view.state == "bound"
             and not provider.connection.is_builtin

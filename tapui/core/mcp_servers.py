@@ -1,4 +1,4 @@
-"""MCP servers: the shell runs them, for the sessions that it gets, and reports what becomes of
+"""MCP servers: the shell runs them, for the sessions that it gets, and reports the status of
 each."""
 
 from tapui.core.context import CoreContext

@@ -194,7 +194,7 @@ class OpenSession:
     is_told_guarded: bool = True
     """Whether its host takes it that rules or gates are in force in it, as it does until told."""
     rules_awaited: list[Callable[[], None]] = field(default_factory=list)
-    """What goes on once they are there."""
+    """What continues once they are there."""
     folder_rules: tuple[PolicyRule, ...] = ()
     kept_rules: tuple[PolicyRule, ...] = ()
     """What the person allowed exactly so until the session ends."""

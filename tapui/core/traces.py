@@ -296,7 +296,7 @@ class Traces:
             self._emit(session, replace(span, trace_id=trace_id, parent_id=turn.span_id))
 
     def _is_wanted(self, session: OpenSession, parent: TraceParent | None) -> bool:
-        """Return whether a span is recorded: what outside is not recorded is not here either."""
+        """Return whether a span is recorded. Follows the caller's sampled flag."""
         if not self._is_on or (parent is not None and not parent.is_sampled):
             return False
         now = self._clock.now

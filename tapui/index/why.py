@@ -42,7 +42,7 @@ class Change(Struct, rename="camel", frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """The change that a line comes from. `is_sure`: it was followed there through all changes."""
+    """The change that a line comes from. `is_sure`: traced through every later change."""
 
     change: Change
     is_sure: bool

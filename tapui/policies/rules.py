@@ -111,8 +111,8 @@ def word_fits(pattern: str, word: str) -> bool:
 
 
 def _leaves(fixed: str, word: str) -> bool:
-    """Return whether what stands for the stars of a pattern, which begins with `fixed`, may be a
-    path elsewhere: one with `.`, `..` or an empty name in it, from the root, or of a home."""
+    """Return whether the `*` of a pattern, which begins with `fixed`, could match a path outside
+    its folder: one with `.`, `..` or an empty name in it, from the root, or of a home."""
     begin = len(fixed) if _SHORT_OPTION.fullmatch(fixed) else fixed.rfind("/") + 1
     path = _SCHEME.sub("", word[begin:])
     return _CLIMBING.search(path) is not None

@@ -77,8 +77,8 @@ def judge(
 def strictest(
     asked: Iterable[AskedFor], rules: Sequence[PolicyRule], folder: str | None
 ) -> PolicyRule | None:
-    """Return the rule that forbids a call, even if others allow it, or else the one that has it
-    asked about; None where there is neither."""
+    """Return the deny rule that applies to a call, even if others allow it; else the ask rule, else
+    None."""
     asking: PolicyRule | None = None
     for one in asked:
         held = [rule for rule in rules if rule.kind == one.kind and rule.holds_in(folder)]

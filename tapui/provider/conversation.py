@@ -46,7 +46,7 @@ from tapui.wire.provider import (
 
 
 class Listener:
-    """Hears what becomes of a provider, in words for the person. All of it may be overridden."""
+    """Hears the status of a provider, in words for the person. All of it may be overridden."""
 
     def waiting(self, why: str) -> None:
         """It is not bound, and tries again by itself."""
@@ -286,7 +286,7 @@ class LinkConversation:
             self._start(self._clean_up(session, message.deadline))
 
     async def _clean_up(self, session: Session, deadline: int | None) -> None:
-        """A session ends: its handlers are heard, then the gateway may go on."""
+        """A session ends: its handlers are heard, then the gateway may continue."""
         serving, members, session_id = self._serving, self._serving.members, session.id
         self.calls.cancel_all("the session ends", session_id)
 

@@ -220,7 +220,7 @@ def _end_with_signals(work: "asyncio.Future[None]") -> None:
 
 
 class _Printer(Listener):
-    """Prints what becomes of the provider; the same line is not repeated."""
+    """Prints the status of the provider; the same line is not repeated."""
 
     def __init__(self, provider: Declared, finder: GatewayFinder) -> None:
         self._provider = provider

@@ -151,7 +151,7 @@ class OpenFiles:
             del self.routes[key]
 
     def rotate(self, file: RecordFile) -> None:
-        """Begin another file; where that fails, the full one goes on for as much again."""
+        """Rotate; on failure keep writing to the full file, up to twice its size."""
         former = file.handle
         try:
             numbered = rotate(file.folder, file.collection)

@@ -1,1 +1,1 @@
-"""The asyncio shell around the core: sockets, turns, ports, token files. It decides nothing."""
+"""The asyncio shell around the core: sockets, turns, ports, processes. It decides nothing."""

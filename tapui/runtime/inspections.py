@@ -133,7 +133,7 @@ class TappedPort:
 
 
 class Inspections:
-    """The inspections that go on. `ports` are the turn's; `stamp` says what time it is, `mask`
+    """The running inspections. `ports` are the turn's; `stamp` says what time it is, `mask`
     takes secrets out of a text."""
 
     def __init__(

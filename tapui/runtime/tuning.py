@@ -66,8 +66,8 @@ def settled() -> Iterator[None]:
 
     A full garbage collection no longer walks what is there now, and collections come less often:
     one of tens of milliseconds stops every thread. And memory that large messages leave free is
-    kept, up to 32 MiB, for the next ones: given back to the system with each, it came anew page by
-    page, at half of their cost.
+    kept, up to 32 MiB, for the next ones: returning it each time cost half of the message's time in
+    page faults.
     """
     before = gc.get_threshold()
     gc.freeze()

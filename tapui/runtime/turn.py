@@ -29,9 +29,9 @@ from tapui.core.effects import (
     Inspect,
     InspectMore,
     McpSessionsChanged,
-    Mention,
     NoteAgent,
     Send,
+    SendIfIdle,
     StopGateway,
 )
 from tapui.core.gateway import Gateway
@@ -60,8 +60,8 @@ _INTERNAL_ERROR = 1011
 _TOO_SLOW = 1008
 _ABOUT = 300
 """Characters of an effect in the log."""
-_MENTION_HIGH = 64 * 1024
-"""Bytes that wait for a connection, above which it does without what is only mentioned."""
+_IDLE_BELOW = 64 * 1024
+"""Unsent bytes of a connection from which a `SendIfIdle` to it is dropped."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -407,9 +407,9 @@ class LoopTurn:
         self._into_core(number, self.gateway.closed, number)
 
     def _carry_out(self, effect: Effect) -> None:
-        if isinstance(effect, Mention):
+        if isinstance(effect, SendIfIdle):
             port = self._ports.get(effect.connection)
-            if port is not None and port.outbox_bytes < _MENTION_HIGH:
+            if port is not None and port.outbox_bytes < _IDLE_BELOW:
                 port.deliver(effect.message)
                 self._touched.add(effect.connection)
         elif isinstance(effect, Close):

@@ -65,7 +65,7 @@ class StopAsked:
 
 @dataclass(frozen=True, slots=True)
 class GoesOn:
-    """It goes on without a tower; it asks to be stopped once nothing is attached."""
+    """It keeps running without a tower; it asks to be stopped once nothing is attached."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,7 @@ class RunningGateway:
         self._report(text, level)
 
     def _updated(self) -> None:
-        """The files of tapui were replaced: what runs goes on. Any thread may call this."""
+        """The files of tapui were replaced: what runs keeps running. Any thread may call this."""
         self._tell(update.RESTART, "warning")
         files = self._files
         if files is not None:

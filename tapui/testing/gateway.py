@@ -25,12 +25,12 @@ from tapui.core.effects import (
     Identify,
     MakeDurable,
     MakePersistDir,
-    Mention,
     NoteAgent,
     ReadRecords,
     ReadRules,
     RecordsRead,
     Send,
+    SendIfIdle,
 )
 from tapui.core.gateway import Gateway
 from tapui.files.locked_folder import FOLDER_MODE, folder_name
@@ -212,7 +212,7 @@ class MemoryGateway:
             self.core.tell(self._clock.now(), self.core.answered, ticket, found)
 
         match effect:
-            case Send(number, message) | Mention(number, message):
+            case Send(number, message) | SendIfIdle(number, message):
                 peer = self._peers.get(number)
                 if peer is not None:
                     peer.receive(message)

@@ -180,7 +180,7 @@ class Stage:
     # Time
 
     async def settle(self) -> None:
-        """Return when nothing goes on any more but what waits for the clock, or for ever."""
+        """Return once only clock waits and endless waits are left."""
         quiet, seen = 0, None
         while quiet < _QUIET_PASSES:
             await asyncio.sleep(0)

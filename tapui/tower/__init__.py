@@ -1,1 +1,1 @@
-"""The Textual app: panes over the projection, fed by one protocol (`feed.py`)."""
+"""The Textual app: panes over the projection, fed by one protocol (`app/feed.py`)."""

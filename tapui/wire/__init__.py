@@ -1,1 +1,1 @@
-"""The contract: every message as a msgspec Struct, one file a conversation, and the codec."""
+"""The contract: every message as a msgspec Struct, by peer or subject, and the codec."""

@@ -21,7 +21,6 @@ from tapui.core.effects import (
     MakePersistDir,
     McpSession,
     McpSessionsChanged,
-    Mention,
     NotCopied,
     NoteAgent,
     ReadEmitters,
@@ -32,6 +31,7 @@ from tapui.core.effects import (
     SaveEmitter,
     SeenProcess,
     Send,
+    SendIfIdle,
     SetRunFilter,
     Sight,
     StartRun,
@@ -375,7 +375,7 @@ class Conversation:
 
     def _carry_out(self, effect: Any) -> None:
         match effect:
-            case Send(number, message) | Mention(number, message):
+            case Send(number, message) | SendIfIdle(number, message):
                 if number in self.peers:
                     self.peers[number].inbox.append(json.loads(encode(message)))
                 elif number in self.ends:

@@ -292,7 +292,7 @@ def _take(
         case Error(id=start.id, message=message):
             followed.fault, followed.is_over = message, True
         case SessionOrdered():
-            pass  # the order's own events tell what becomes of it
+            pass  # the order's own events tell its outcome
 
 
 def _happened(followed: _Progress, event: ev.AnyEvent, printing: _Printing) -> None:

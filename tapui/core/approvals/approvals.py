@@ -1,4 +1,4 @@
-"""Approvals: what waits for the person. First decision wins; who waits reacts to `Decided`."""
+"""Approvals: what waits for the person. The first decision wins; `on_decided` hands it on."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class WaitingApproval:
     view: Approval
     asker: Connection
     subject: Any
-    """What the asker's module needs to go on: a request id, a mode, a name."""
+    """What the asker's module needs to continue: a request id, a mode, a name."""
     deadline: Deadline | None = None
     size: int = 0
     """The bytes of the detail, where a host gave it."""

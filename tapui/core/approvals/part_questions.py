@@ -88,7 +88,7 @@ class PartQuestions:
         if waiting is not None and not waiting.is_deciding:
             self._approvals.withdraw(waiting, reason=reason)
 
-    # What becomes of them
+    # Outcomes
 
     def decided(self, decided: Decided) -> None:
         """The person has answered."""

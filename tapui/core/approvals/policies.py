@@ -190,8 +190,7 @@ class Policies:
         return session.awaits_rules or (bool(rules) and any(one.effect == "deny" for one in rules))
 
     def strictest(self, session: OpenSession, tool: str, args: Raw) -> PolicyRule | None:
-        """Return the rule that forbids a call even when allowed, or else the one by which it is
-        asked about; None where there is neither."""
+        """Return the deny rule that applies to a call, else the ask rule, else None."""
         rules = self._of(session)
         effects = {one.effect for one in rules}
         if effects <= {"allow"}:

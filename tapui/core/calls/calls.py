@@ -329,7 +329,7 @@ class Calls:
             self._tell_subscribers(session, done, invoke.args, outcome, 0.0)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
-        """Let the calls of `former` go on in `current`, in the lanes that they have."""
+        """Continue the calls of `former` in `current`, in the lanes that they have."""
         for call in self.pending.values():
             if call.session is former:
                 call.session = current

@@ -26,7 +26,7 @@ from tapui.wire.host import HookDecision, HookPreToolUse, PromptSubmitted
 from tapui.wire.message import ToolAbort, ToolInvoke, ToolOutcome
 
 _SHELL = "bash"
-"""The tool as which a command is judged that does not come from a session's shell."""
+"""Tool name used to judge commands of emitters."""
 
 
 @dataclass(eq=False, repr=False)
@@ -146,8 +146,8 @@ class CallerConversation:
         command: str,
         then: Callable[[Settled], None],
     ) -> None:
-        """May a command run, as one of the session's shell? `then` gets what rules and gates
-        say."""
+        """Ask rules and gates about a command as one of the session's shell; `then` gets the
+        outcome."""
         if request_id in connection.inquiries:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {request_id} is in flight already")
         inquiry = Inquiry(session, _SHELL, connection, request_id, then=then)

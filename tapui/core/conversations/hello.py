@@ -144,11 +144,10 @@ class HelloRequest:
 
 @dataclass(slots=True, frozen=True)
 class Allowed:
-    """What a connection may bind: by its `own` grant, and all sessions if the person allowed it
-    that under the name it gives.
+    """What a connection may bind: by its `own` grant, or (`is_all`) all sessions, if the person
+    granted that to this connection under this name.
 
-    What the person allowed one connection goes on to the next that shows the same token and
-    continues it.
+    The next connection that shows the same token and continues it keeps what was granted.
     """
 
     own: Grant

@@ -18,7 +18,7 @@ from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.conversations.reading import History
-from tapui.core.effects import Mention, NoteAgent
+from tapui.core.effects import NoteAgent, SendIfIdle
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.hooks.gates import SHELL_TOOLS
 from tapui.core.mcp_servers import McpServers
@@ -427,7 +427,7 @@ class HostConversation:
         session.told_now = now
         told = replace(message, text=one_line(message.text))
         for tower in self.connections.of_standing(Standing.TOWER):
-            self._out.effects.append(Mention(tower.id, told))
+            self._out.effects.append(SendIfIdle(tower.id, told))
 
     # Modes and approvals
 

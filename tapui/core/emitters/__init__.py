@@ -1,1 +1,1 @@
-"""Emitters: whose they are, when they run, what becomes of their lines, and who allowed them."""
+"""Emitters: whose they are, when they run, and who allowed them. Their runs: `core/runs`."""

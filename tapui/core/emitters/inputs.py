@@ -1,4 +1,4 @@
-"""What the shell tells of emitters, through `Gateway.tell`: files, and what becomes of runs."""
+"""What the shell tells of emitters, through `Gateway.tell`: files, and the status of runs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -197,7 +197,7 @@ class EmitterOrders:
             self._out.send(asker.id, answer)
 
     def _adopt(self, folder: EmitterFolder, entry: EmitterEntryRead, kept: LiveEmitter) -> None:
-        """Let an entry of the file hold for an emitter that is there, and goes on."""
+        """Apply a saved entry to a running emitter without restarting it."""
         name = entry.plan.name
         if kept.name == name and kept.source == "tool" and name not in folder.emitters:
             self._take_over(folder, kept)

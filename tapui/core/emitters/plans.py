@@ -17,7 +17,7 @@ from tapui.wire.provider import FilterRule
 
 
 class EmitterPlan(Struct, frozen=True, kw_only=True):
-    """What runs or is sent, when, and what becomes of its lines: all that the person allows.
+    """What runs or is sent, when, and the outcome of its lines: all that the person allows.
 
     It has a command or a prompt. `every` is seconds: from the end of a run of a timed one to the
     next, and until the run of one that runs once. `cwd` is absolute and without

@@ -336,7 +336,7 @@ class Gates:
                 self.failed(provider, call_id, "disconnected")
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
-        """Let what is asked about `former` go on in `current`."""
+        """Continue in `current` what is asked about `former`."""
         for inquiry in self._asked.values():
             if inquiry.session is former:
                 inquiry.session = current

@@ -1,6 +1,6 @@
 """What a provider wants of calls, prompts and streams, as data, and how its patterns are matched.
 
-The regex engine is injected, for its time limit is a clock.
+The regex engine is injected because its time limit needs a clock.
 """
 
 import re
@@ -128,7 +128,7 @@ class ActiveRule:
 
 Outcome = Level | Literal["drop"]
 Filter = list[tuple[Pattern, Outcome]]
-"""Patterns, each with what becomes of a line that it matches; the first that matches decides."""
+"""Patterns, each with the outcome of a line that it matches; the first that matches decides."""
 
 
 @dataclass(slots=True)

@@ -197,7 +197,7 @@ class Prompts:
                 self._settle(question, None)
 
     def replace_session(self, former: OpenSession, current: OpenSession) -> None:
-        """Let what is asked about `former` go on in `current`."""
+        """Continue in `current` what is asked about `former`."""
         for question in self._asked.values():
             if question.preparation.session is former:
                 question.preparation.session = current

@@ -1,1 +1,1 @@
-"""Runs of emitters: when they begin and end, and what becomes of their lines."""
+"""Runs of emitters: when they begin and end, and the outcome of their lines."""

@@ -47,7 +47,7 @@ class EmitterLines:
         self._numbers = count(1)
 
     def take(self, emitter: LiveEmitter, tally: LineTally, lines: Sequence[RunLine]) -> None:
-        """Take lines of a run, and count in `tally` what becomes of each."""
+        """Take lines of a run, and count the outcome of each in `tally`."""
         injected = []
         for line in lines:
             fate = _fate(emitter, line.outcome)
@@ -59,7 +59,7 @@ class EmitterLines:
         self._emitters.show_counts(emitter)
 
     def say(self, emitter: LiveEmitter, text: str, *, is_fault: bool = False) -> None:
-        """Say in an emitter's stream what becomes of it.
+        """Report an emitter's status in its stream.
 
         Faults are surfaced, and injected where the stream's injector is enabled.
         """
@@ -118,7 +118,7 @@ class EmitterLines:
             self._injects.inject(emitter.session, held)
 
     def became(self, emitter: LiveEmitter, inject: HeldInject, fate: InjectFate) -> None:
-        """Lines were sent; what comes from now on waits for the next time."""
+        """After a send, start a new batch."""
         if fate == "sent" and emitter.held is inject:
             emitter.held = None
             self._emitters.show(emitter)
@@ -134,7 +134,7 @@ def _head(text: str) -> str:
 
 
 def _fate(emitter: LiveEmitter, outcome: Level) -> Fate:
-    """Return what becomes of a line: the stream's injector has the last word."""
+    """Return the outcome of a line: the stream's injector has the last word."""
     plan = emitter.plan
     if plan.injector == "disabled":
         return "held" if outcome == "inject" else _FATES[outcome]

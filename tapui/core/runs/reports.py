@@ -81,7 +81,7 @@ RunReport = RunStarted | RunLines | RunCounted | RunFiltered | RunEnded
 
 
 class TriedLine(Struct, array_like=True, frozen=True):
-    """What becomes of a line, by which rule, and whether a pattern took too long for it."""
+    """The outcome of a line, by which rule, and whether a pattern took too long for it."""
 
     outcome: Outcome
     rule: int | None

@@ -181,7 +181,7 @@ class Runs:
             self.restart(emitter)
 
     def check_again(self, emitter: LiveEmitter) -> None:
-        """Find out whether an emitter may go on: files that its command names may have changed."""
+        """Find out whether an emitter may run on: files that its command names may have changed."""
         if emitter.source == "file" and emitter.check is None and emitter.state in _GOING:
             self._start_requests.check(emitter, is_again=True)
 
@@ -211,7 +211,7 @@ class Runs:
                 self._cannot_start(emitter, why)
 
     def _cannot_start(self, emitter: LiveEmitter, why: str) -> None:
-        """Try what has run before again by its schedule; else it has failed."""
+        """Retry on schedule if it has one and has run before; otherwise set `error`."""
         emitter.error = why
         if emitter.plan.kind == "timed" and emitter.runs:
             emitter.failures += 1

@@ -61,9 +61,9 @@ class Injects:
         self._traces = traces
         self._brakes: dict[tuple[str, str], Brake] = {}
         self.became: Callable[[HeldInject, InjectFate], None] = lambda _inject, _fate: None
-        """Takes what becomes of an inject that is no provider's."""
+        """Called with the outcome of each emitter's inject."""
         self.changed: Callable[[Prompter], None] = lambda _source: None
-        """Called when the brake of one that is no provider goes on or off."""
+        """Called when the brake of an emitter goes on or off."""
 
     def check_room(self, session: OpenSession, provider: ConnectedProvider, prompt: str) -> None:
         """Check that an inject may be held. Raises `WireError` (`RATE_LIMITED`)."""
@@ -148,7 +148,7 @@ class Injects:
     def _settled(
         self, session: OpenSession, fate: InjectFate, *, has_turn: bool
     ) -> list[HeldInject]:
-        """Nothing more becomes of what was delivered; return that."""
+        """Report the outcome of delivered injects and return them."""
         delivered, session.turn_of = session.turn_of, []
         for one in delivered:
             self._traces.dispatched(session, one, is_ok=has_turn)

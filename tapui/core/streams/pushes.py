@@ -108,7 +108,7 @@ class Pushes:
         ]
 
     def _admit(self, session: OpenSession, provider: ConnectedProvider, post: Post) -> Outcome:
-        """Return what becomes of a post in a session. Raises `WireError` where there is no room."""
+        """Return the outcome of a post in a session. Raises `WireError` where there is no room."""
         if not self._budgets.may_push(provider, session):
             text = f"more than {limits.PUSHES_PER_SECOND} pushes a second"
             raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)

@@ -54,7 +54,7 @@ def compile_filter(rules: list[FilterRule], matcher: Matcher) -> Filter:
 
 
 def filtered(rules: Filter, level: Level, event: str) -> tuple[Outcome, bool]:
-    """Return what becomes of a line, and whether a pattern could not be tried to its end.
+    """Return the outcome of a line, and whether a pattern could not be tried to its end.
 
     That is a level or `drop`; a line that no pattern matches keeps its own level.
     """

@@ -27,7 +27,7 @@ was told to lock the screen with, and any process of the user can tell it."""
 
 
 class Case(StrEnum):
-    """What becomes of a message."""
+    """The outcome of a message."""
 
     REFUSED = "refused"
     TAKEN = "taken"

@@ -108,7 +108,7 @@ def set_filter(
 
 
 class _Saving:
-    """One change: `wanted` says what becomes of the entry that is there, None for its removal."""
+    """One change: `wanted` returns the new entry, or None to remove it."""
 
     def __init__(
         self,

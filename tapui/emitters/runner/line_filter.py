@@ -89,7 +89,7 @@ class LineFilter:
         """Lines that are searched under the limit at once, after many that took too long."""
 
     def outcome(self, rule: int) -> Outcome:
-        """Return what becomes of a line that this rule decided, `NO_RULE` for none."""
+        """Return the outcome of a line that this rule decided, `NO_RULE` for none."""
         return self._outcomes[rule]
 
     def decide(self, lines: list[str], begin: int) -> list[int]:

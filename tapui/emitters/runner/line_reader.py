@@ -46,7 +46,7 @@ class LineReader:
         self._state = b""
         """The newest state that was overwritten, until it is a line."""
         self._state_at = float("-inf")
-        """When a state last was one."""
+        """When a progress state was last emitted as a line."""
 
     @property
     def is_unread(self) -> bool:

@@ -44,7 +44,7 @@ class Allowance:
         self._at = 0.0
 
     def wait(self, now: float) -> float:
-        """Return the seconds until a line may be sent, 0 for now."""
+        """Return the seconds until the next line may be sent; 0: send now."""
         self._left = min(self._left + (now - self._at) * self._rate, self._burst)
         self._at = now
         return max(1.0 - self._left, 0.0) / self._rate

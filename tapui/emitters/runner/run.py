@@ -37,8 +37,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
-class Ground(Sink, Protocol):
-    """What runs stand on: the helper."""
+class RunHost(Sink, Protocol):
+    """What a run needs of the helper that it runs in."""
 
     def wake(self, run: "Run") -> None:
         """Give a run a turn."""
@@ -73,15 +73,15 @@ class OutputPipe:
 class Run:
     """One command that runs, from its start on."""
 
-    def __init__(self, ask: RunStart, mark: str, ground: Ground) -> None:
+    def __init__(self, ask: RunStart, mark: str, host: RunHost) -> None:
         """Start it. Raises `SpawnError` and `PatternError`; then nothing runs."""
         self.id = ask.run
         self._mark = mark
-        self._ground = ground
-        self._loop = ground.loop
+        self._host = host
+        self._loop = host.loop
         self._includes_stderr = ask.include_stderr
-        self._timers = OnceTimers(ground.loop, self.guarded)
-        self._sending = LineSending(ask.run, ask.rules, ground, self._timers, self._wake)
+        self._timers = OnceTimers(host.loop, self.guarded)
+        self._sending = LineSending(ask.run, ask.rules, host, self._timers, self._wake)
         self._is_stopped = False
         self._status: int | None = None
         """The exit code, or less than 0 for a signal; None while it runs."""
@@ -98,7 +98,7 @@ class Run:
         ]
         found = entry(self.pid)
         started = found.started if found else None
-        ground.tell(RunStarted(self.id, self.pid, started))
+        host.tell(RunStarted(self.id, self.pid, started))
         for output in self._outputs:
             self._watch(output)
 
@@ -132,7 +132,7 @@ class Run:
             self._status = _exit_status(self.pid)
             if self._status is None:
                 return
-            if self._ground.has_orphans():
+            if self._host.has_orphans():
                 self._signal(signal.SIGTERM)
             self._timers.once(self._end_late, END_SECONDS)
         self._wake()
@@ -151,7 +151,7 @@ class Run:
         return False
 
     def _wake(self) -> None:
-        self._ground.wake(self)
+        self._host.wake(self)
 
     # Output
 
@@ -241,7 +241,7 @@ class Run:
 
         What gave itself a session is let go with a command that ended by itself.
         """
-        found = self._ground.processes().members(self.pid, self._mark, os.getpid())
+        found = self._host.processes().members(self.pid, self._mark, os.getpid())
         if not self._is_stopped:
             found = [process for process in found if process.session == self.pid]
         send_group(self.pid, number)
@@ -273,8 +273,8 @@ class Run:
         if self._sending.has_lines:
             return
         left: list[ProcessEntry] = []
-        if self._ground.has_orphans():
-            left = self._ground.processes().members(self.pid, self._mark, os.getpid())
+        if self._host.has_orphans():
+            left = self._host.processes().members(self.pid, self._mark, os.getpid())
             is_waiting = self._is_stopped or any(one.session == self.pid for one in left)
             if left and is_waiting and not self._is_closing:
                 return  # until they end, or are killed
@@ -316,14 +316,14 @@ class Run:
                 output.timer.cancel()
             if output.is_open:
                 self._close(output)
-        self._ground.tell(ended)
-        self._ground.ended(self)
+        self._host.tell(ended)
+        self._host.ended(self)
 
 
 def _exit_status(pid: int) -> int | None:
     """Return the exit code of a child, less than 0 for a signal; None while it runs.
 
-    It goes on as a dead process, so that its id stays its own.
+    The process is left as a zombie so that its pid is not reused.
     """
     if not hasattr(os, "waitid"):  # macOS has none before Python 3.13
         gone, status = os.waitpid(pid, os.WNOHANG)

@@ -1,4 +1,4 @@
-"""The runner in the gateway's process: it keeps the helper, and says what becomes of runs."""
+"""The runner in the gateway's process: it keeps the helper, and reports the status of runs."""
 
 import asyncio
 import contextlib

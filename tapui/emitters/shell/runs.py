@@ -1,4 +1,4 @@
-"""The runs of emitters: what the core asks goes to the runner, and what becomes of it back."""
+"""The runs of emitters: the core's requests go to the runner, and their outcome comes back."""
 
 import logging
 import os
@@ -57,7 +57,7 @@ class RunShell:
         )
 
     def start(self, effect: StartRun) -> None:
-        """Start a run; what becomes of it is reported to the core."""
+        """Start a run; its status is reported to the core."""
         self._names[effect.run] = effect.plan.name
         try:
             self._runner.start(self._asked(effect))
@@ -113,7 +113,7 @@ class RunShell:
         self._turn.tell(self._turn.gateway.emitters.reported, report)
 
     def _end_of(self, ended: RunEnded) -> RunEnded:
-        """Forget a run; what ran, and ended with an error, has lost its runner."""
+        """Forget a run. An error after the start means that the helper died."""
         if ended.left:
             name, left = self._names.get(ended.run, ""), ", ".join(ended.left)
             _log.info("emitter %s left processes running: %s", name, safe_text(left, limit=300))

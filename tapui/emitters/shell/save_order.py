@@ -28,9 +28,9 @@ class EmitterKeeping:
         """What the person should know besides."""
 
     def save(self) -> tuple[Configuration, frozenset[str]]:
-        """Write it; return what the file says then, and the entries that are as it was wanted.
+        """Write it; return the new configuration, and the entries that match the order.
 
-        These are as allowed as they were before. Raises `SaveError`.
+        Their consent is unchanged. Raises `SaveError`.
         """
         before = read(self._effect.folder)
         if not before.is_readable:

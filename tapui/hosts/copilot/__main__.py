@@ -28,8 +28,7 @@ from tapui.wire.limits import MAX_FRAME_BYTES
 
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _ORPHAN_SECONDS = 1.0
-"""How long the host goes on after the end of its input: TERM, or the end of the connection to the
-gateway, comes with it and says which end it is."""
+"""Grace period: TERM or a lost connection arrives with EOF on the input and tells the reason."""
 
 _log = logging.getLogger("tapui.hosts.copilot")
 

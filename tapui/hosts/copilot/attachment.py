@@ -399,7 +399,7 @@ async def _stopped(client: "CopilotClient") -> None:
 
 
 LATE_SECONDS = 10.0
-"""For so long after another session came on screen a session's end means that it was replaced."""
+"""A session that ends within this time after a switch to another counts as replaced."""
 
 
 class Succession:

@@ -261,7 +261,7 @@ class Bridge:
                 case _:
                     return
 
-    # What becomes of the server: `ServerNews`
+    # The status of the server: `ServerNews`
 
     def ready(self, connection: ServerConnection, tools: list[ServerTool], seconds: float) -> None:
         self._tools = tools

@@ -306,7 +306,7 @@ class ServerConnection:
                     async for _ in subscription:
                         changed()
             except MCPError:
-                return  # it does not do this, in spite of its words, or is gone
+                return  # it announced list_changed without supporting it, or has closed
             except SubscriptionLost:
                 changed()  # what happened meanwhile is not told again
             await asyncio.sleep(LISTEN_PAUSE)

@@ -42,7 +42,7 @@ SERVER_LOST = "SERVER_LOST"
 
 
 class ServerNews(Protocol):
-    """Hears what becomes of the server."""
+    """Hears the status of the server."""
 
     def ready(self, connection: ServerConnection, tools: list[ServerTool], seconds: float) -> None:
         """It is connected; also after it was lost."""

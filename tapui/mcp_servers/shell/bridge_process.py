@@ -20,7 +20,7 @@ from tapui.runtime.children.supervisor import ProgramLog, own_program
 MODULE = "tapui.mcp_servers.bridge"
 LEAVE_SECONDS = 4.0
 """How long a bridge may take to end its server when it is asked to: more than it gives a server
-that does not want to (`LEAVE_SECONDS` and `TERM_SECONDS` of `bridge/stdio.py`)."""
+that does not want to (`LEAVE_SECONDS` and `TERM_SECONDS` of `bridge/transports.py`)."""
 _MAX_UNREAD = 4 * MAX_LINE_BYTES
 """Bytes that may wait for a bridge: one that does not read them is ended."""
 

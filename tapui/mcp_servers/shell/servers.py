@@ -196,7 +196,7 @@ class Servers:
         return running
 
     async def _watch(self, key: _Key, task: "asyncio.Task[None]") -> None:
-        """Log what fails unforeseen in one server: the others go on."""
+        """Log what fails unforeseen in one server: the others keep running."""
         try:
             await task
         except asyncio.CancelledError:

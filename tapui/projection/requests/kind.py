@@ -140,7 +140,8 @@ class RequestKind:
         return f"{self.asker(state, asked[0].approval)} {self.asks}"
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
-        """Return the answers that have an effect. `others` would be shown with these."""
+        """Return the answers that have an effect. `others`: how many requests could be
+        answered together, these included."""
         raise NotImplementedError
 
     def subject(self, approval: Approval, detail: Mapping[str, Any]) -> str:

@@ -92,7 +92,7 @@ class LiveTurns:
     def begin(
         self, at: str, source: TurnSource, prompt: str = "", *, is_outside: bool = False
     ) -> LiveTurn:
-        """Begin a turn. What is still open in the one before goes on in this one."""
+        """Begin a turn. What is still open in the one before continues in this one."""
         before = self.latest
         turn = LiveTurn(
             number=before.number + 1 if before else 1,

@@ -88,7 +88,7 @@ class Server:
             self.connections.flusher.flush()
 
     def drain(self) -> None:
-        """Take no further connections (HTTP 503); those that are open go on."""
+        """Take no further connections (HTTP 503); open ones keep running."""
         if self.connections:
             self.connections.refusal = _SHUTTING_DOWN
 

@@ -73,7 +73,7 @@ class Copilot:
         access.spawn(self._launcher.run())
 
     async def stop(self) -> None:
-        """Leave every session; the CLIs go on."""
+        """Leave every session; the CLIs keep running."""
         if self._launcher is not None:
             await self._launcher.stop()
 

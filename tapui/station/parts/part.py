@@ -44,7 +44,7 @@ class GatewayAccess:
     """May be called from any thread."""
     spawn: Callable[[Coroutine[Any, Any, None]], None]
     """Runs a coroutine until it ends or the part stops. What it raises is logged and told to the
-    person in the part's name; the gateway and the other parts go on."""
+    person in the part's name; the gateway and the other parts keep running."""
 
 
 class Part(Protocol):
@@ -63,7 +63,7 @@ class Part(Protocol):
 
 
 class PartList:
-    """The parts of one gateway. A part that fails is logged and told; the others go on."""
+    """The parts of one gateway. A part that fails is logged and told; the others keep running."""
 
     def __init__(
         self, parts: Sequence[Part], report: Report, stop_seconds: float = STOP_SECONDS

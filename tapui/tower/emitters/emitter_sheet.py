@@ -1,4 +1,4 @@
-"""One emitter: what it runs and when, what becomes of its lines, and how its runs went."""
+"""One emitter: what it runs and when, the outcome of its lines, and how its runs went."""
 
 from typing import ClassVar
 

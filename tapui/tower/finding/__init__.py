@@ -1,1 +1,1 @@
-"""Finding in everything that was recorded."""
+"""Finding in all records: the sheet, and the thread that searches for it."""

@@ -97,10 +97,9 @@ class PlainApp(App[str]):
         super().exit(result, return_code, message)
 
     def _stay_away(self) -> None:
-        """No signal that the process goes on enters the screen again.
+        """Ignore later SIGCONT.
 
-        The system continues whom it hangs up: the signal may come when the screen has gone, and
-        the thread that would read its input would never end.
+        A hang-up sends one too, and re-entering would leave a reader thread that never ends.
         """
         self._no_way_back = self._no_way_back or ExitStack()
         if self._driver is not None:

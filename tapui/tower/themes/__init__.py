@@ -1,1 +1,1 @@
-"""Themes: their files, and switching them live."""
+"""Themes: their files (`theme_files`), and switching them live (`themes`)."""

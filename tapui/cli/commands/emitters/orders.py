@@ -25,7 +25,7 @@ from tapui.wire.events import EmitterChanged, EmitterGone, Entry
 from tapui.wire.message import Message
 
 _SECONDS = 15.0
-"""How long is waited for what becomes of an order."""
+"""How long to wait for the outcome of an order."""
 _ENDED = ("configured", "stopped", "exited", "completed", "error")
 _ORDERS = {
     "start": EmitterStart,

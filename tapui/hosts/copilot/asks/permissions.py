@@ -44,7 +44,7 @@ _LEFT_OUT = frozenset(
 """What the CLI derived from the request, or says again: the command, diff or path is shown whole.
 """
 _WISHED = frozenset({"capabilities", "environmentVariables", "extensionName", "name", "operation"})
-"""Fields that the words of a wish have in them."""
+"""Fields that the text of `wish` contains."""
 
 
 async def allows_all(session: "CopilotSession") -> bool:
@@ -61,7 +61,7 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
 
     `kind` is one of shell, write, read, url, mcp, custom-tool, memory, path, hook … and with it
     come `fullCommandText`, `fileName` and `diff`, `path`, `url`, `toolName` and `args` …, whole;
-    `wish` says in words what a request of another kind wants.
+    `wish` is the text of a request of any other kind.
     `resolvedPath` is where a file really is, as this host finds it, and `hardLinks` that it has
     other names: rules go by that.
     """

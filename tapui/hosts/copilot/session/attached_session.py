@@ -1,4 +1,4 @@
-"""One attached session: its life told to the gateway, the gateway's wishes carried out in it."""
+"""One attached session: reports its events to the gateway and carries out the gateway's orders."""
 
 import asyncio
 from collections import OrderedDict, deque

@@ -239,7 +239,7 @@ class Steering:
         return await self._running(), left
 
     async def _running(self) -> list[str]:
-        """Return the commands that go on in the background."""
+        """Return the commands that keep running in the background."""
         from copilot.rpc import TaskShellInfo, TaskStatus
 
         listed = await sdk.call("ask for commands", self._bound.rpc.tasks.list())

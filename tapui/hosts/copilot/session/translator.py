@@ -93,7 +93,7 @@ class Translator:
         self._is_ours = is_ours
         self._calls: OrderedDict[str, _Started] = OrderedDict()
         self._behind: OrderedDict[str, dict[str, str]] = OrderedDict()
-        """The calls whose commands go on in the background, by their shells."""
+        """The calls whose commands keep running in the background, by their shells."""
         self.sent = SentPrompts()
         """What this host had sent: whose prompts these are is known by them."""
         self.allows_all = False
