@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _ANSWER_SECONDS = 5.0
-"""How long the gateway's thread may take to say whether it goes on without a screen."""
+"""How long the gateway's thread may take to say whether it keeps running without a screen."""
 _JOIN_SECONDS = 5.0
 """How long the thread may take after `GatewayEnded`."""
 _STOP_SECONDS = SHUTDOWN_MS / 1000
@@ -123,7 +123,8 @@ class GatewayThread:
         self._calls.put(lambda: self._feed.start_over() if self._feed is not None else None)
 
     def lose_screen(self) -> None:
-        """The terminal has vanished: go on while a session or provider is attached, else end."""
+        """The terminal has vanished: keep running while a session or provider is attached, else
+        end."""
         self._calls.put(self._lose_screen)
 
     def stop(self, within: float) -> None:
@@ -282,7 +283,7 @@ class GatewayHost:
     # The terminal has vanished
 
     async def goes_on(self) -> bool:
-        """Tell the gateway that its screen is gone; return whether it goes on without one."""
+        """Tell the gateway that its screen is gone; return whether it keeps running without one."""
         self._has_screen = False
         if not self._has_begun:
             return False

@@ -166,7 +166,7 @@ class Screen:
         self.is_lost = False
         """Whether the terminal has vanished (or SIGHUP came), and no other signal asked to end."""
         self.is_left_on = False
-        """Whether the person left the screen alone: the gateway is to go on."""
+        """Whether the person left the screen alone: the gateway is to keep running."""
 
     def leave(self, number: signal.Signals) -> None:
         """A signal came: end the app."""
@@ -207,7 +207,7 @@ class Screen:
         return 0
 
     def give_up(self) -> None:
-        """The gateway goes on without this terminal; say so if it is still there, and let go."""
+        """Leave the gateway running without this terminal: say so if that is still there."""
         shows = invocation.command()
         tell(f"tapui: the gateway goes on without a screen; `{shows}` shows it again")
         let_go()

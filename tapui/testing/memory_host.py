@@ -179,7 +179,7 @@ class MemoryHost:
     def prepare(
         self, session: HostedSession, prompt: str, sections: dict[str, str], *, is_prompt: bool
     ) -> "asyncio.Future[PromptPrepared]":
-        """Ask what is added to a prompt, or only what becomes of sections."""
+        """Ask what is added to a prompt, or only the outcome of sections."""
         id_ = f"prompt-{next(self._ids)}"
         message = PromptSubmitted(id_, session.id, prompt, sections, only_sections=not is_prompt)
         return self._ask(id_, message)

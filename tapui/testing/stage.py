@@ -190,7 +190,7 @@ class Stage:
             seen = now
 
     async def settled(self) -> None:
-        """Return when nothing goes on and no handler of the provider runs; calls may.
+        """Return when nothing else runs and no handler of the provider runs; calls may.
 
         Raises `NoAnswer` for a handler that does not return.
         """

@@ -1,6 +1,6 @@
 """Emitters: commands and prompts that run beside a folder's sessions, and what the person orders.
 
-The events tell what becomes of an order.
+The events tell the outcome of an order.
 """
 
 from typing import Annotated, Literal

@@ -159,7 +159,7 @@ class ContextUpdate(Message, tag="context.update"):
 
 
 class FilterRule(Struct, frozen=True):
-    """What becomes of a line that matches a regex."""
+    """The outcome of a line that matches a regex."""
 
     match: Pattern
     outcome: Literal["drop", "keep", "surface", "inject"]

@@ -50,7 +50,7 @@ class Order(WireStruct):
     way: Way | None = None
     error: str | None = None
     running: list[str] = []
-    """Commands that go on in the background."""
+    """Commands that keep running in the background."""
     dropped: list[str] = []
     """Texts of others that waited in the session and went with the turn that was stopped."""
     cuts: dict[str, Cut] = {}
@@ -141,7 +141,7 @@ class ModelsList(Message, tag="models.list"):
 
 
 class SessionOrdered(Message, tag="session.ordered"):
-    """The answer to an order: the id by which events tell what becomes of it."""
+    """The answer to an order: the id by which events tell its outcome."""
 
     id: str
     order_id: str

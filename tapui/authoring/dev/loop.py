@@ -38,7 +38,7 @@ LAST_WORDS = 1.0
 STEP_MS = 20
 """Milliseconds without a further change after which those before count as one save."""
 LONGEST_MS = 200
-"""... and how long changes that go on are collected at most."""
+"""... and how long continuing changes are collected at most."""
 _MODULE = "tapui.authoring.dev.program"
 
 

@@ -79,7 +79,7 @@ class Streams:
         self._departed: dict[tuple[str, str], Deadline] = {}
         """When the streams of a provider that left are forgotten, by session and name."""
         self._released: dict[tuple[str, str], int] = {}
-        """How many lines a forgotten stream had, by session and full name: its numbers go on."""
+        """How many lines a forgotten stream had, by session and full name: its numbers continue."""
 
     def post(
         self,

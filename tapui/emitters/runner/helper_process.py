@@ -30,7 +30,7 @@ from tapui.runtime.children.supervisor import ProgramLog, own_program
 MAX_UNSENT = 32 * 1024 * 1024
 """Bytes that may wait for the helper to read them; a helper that reads nothing is ended soon."""
 LINES_A_TURN = 100
-"""Lines that are handed over in one turn of the event loop; it goes on with others' work then."""
+"""Lines that are handed over in one turn of the event loop; it continues with others' work then."""
 
 _log = logging.getLogger(__name__)
 

@@ -245,7 +245,7 @@ class Attachment:
         self._uplink.report(f"the connection to port {self.port} is back", "info")
 
     async def _reattach(self, session: AttachedSession, client: "CopilotClient") -> None:
-        """Join a session again; one that cannot be joined is closed, and the others go on.
+        """Join a session again; one that cannot be joined is closed, and the others keep running.
 
         Raises `AttachError` when the connection is lost once more.
         """

@@ -1,4 +1,4 @@
-"""The emitters: commands and prompts that run beside sessions, and what becomes of their lines."""
+"""The emitters: commands and prompts that run beside sessions, and the outcome of their lines."""
 
 from collections.abc import Callable
 from itertools import count

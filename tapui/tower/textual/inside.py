@@ -75,7 +75,7 @@ class PlainApp(App[str]):
         return ContinuingDriver if kind is LinuxDriver else kind
 
     def enter_again(self) -> None:
-        """The process was stopped and goes on: the shell may have set the terminal meanwhile.
+        """The process was stopped and continues: the shell may have set the terminal meanwhile.
 
         The system sends the same signal after a terminal's end, perhaps once the app has left it.
         """
@@ -120,7 +120,7 @@ class PlainApp(App[str]):
         self._close_messages_no_wait()
 
     def needs_restart(self, error: UpdatedError) -> None:
-        """What was asked for is no longer there, as tapui was updated: all else goes on."""
+        """What was asked for is no longer there, as tapui was updated: all else keeps running."""
         _log.warning("a part of the screen cannot be loaded", exc_info=error)
         if not error.is_told:
             self.notify(str(error), severity="warning")
@@ -154,7 +154,7 @@ _dispatched = MessagePump._dispatch_message  # noqa: SLF001
 
 
 async def _dispatched_or_told(self: MessagePump, message: Message) -> None:
-    """Dispatch a message. Where its handler cannot be loaded, the widget goes on with the next one:
+    """Dispatch a message. Where its handler cannot be loaded, the widget continues with the next:
     Textual would end it behind the app's back."""
     try:
         await _dispatched(self, message)
@@ -189,7 +189,7 @@ class ContinuingDriver(LinuxDriver):
         super().resume_application_mode()
 
     def _sigcont_application(self, *frame: Any) -> None:
-        """The process goes on. Called between any two steps of the main thread."""
+        """The process continues. Called between any two steps of the main thread."""
         if self._is_away:
             super()._sigcont_application(*frame)
         else:

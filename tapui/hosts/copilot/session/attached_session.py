@@ -353,7 +353,7 @@ class AttachedSession:
             self._tasks.start(self._usage.threshold(session))
 
     def _rests(self) -> None:
-        """The agent rests, and the CLI has not said `session.idle`: commands go on behind it."""
+        """The agent rests without `session.idle` from the CLI: commands keep running behind it."""
         self._live_text.close()
         if self.is_open:
             self._uplink.send(SessionEvent(session_id=self.id, event="session.idle"))

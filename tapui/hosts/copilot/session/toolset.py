@@ -360,7 +360,7 @@ class Toolset:
             self._log(f"{self._tools[progress.id]}: {progress.message}")
 
     async def give_up(self) -> None:
-        """Answer the calls in flight with an error, so that the turn goes on without us."""
+        """Answer the calls in flight with an error, so that the turn continues without us."""
         if self._session is not None:
             for request_id in list(self._requests.values()):
                 await self._refuse(request_id, self._session, WORDS)
