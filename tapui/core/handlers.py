@@ -140,7 +140,7 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.TOOLS_CHANGED: parts.tools.tell,
         Due.SESSIONS_CHANGED: lambda _: parts.announcements.send(),
         Due.PAIRING_LINE: lambda _: parts.pairings.line_due(),
-        Due.APPROVAL: parts.reactions.expired,
+        Due.APPROVAL: parts.approvals.expire,
         Due.MODE_SET: parts.modes.due,
         Due.ORDER: parts.orders.due,
         Due.MODELS: parts.orders.models_due,

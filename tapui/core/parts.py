@@ -9,7 +9,6 @@ from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.part_questions import PartQuestions
 from tapui.core.approvals.policies import Policies
-from tapui.core.approvals.reactions import Reactions
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
@@ -92,9 +91,7 @@ class Parts:
         self.budgets = budgets = Budgets(context)
         self.injects = injects = Injects(context, traces)
         self.approvals = approvals = Approvals(context)
-        self.part_questions = part_questions = PartQuestions(
-            context, approvals=approvals, sessions=sessions
-        )
+        self.part_questions = PartQuestions(context, approvals=approvals, sessions=sessions)
         self.mcp_servers = mcp_servers = McpServers(context, sessions=sessions, trustees=trustees)
         self.policies = policies = Policies(
             context, connections=connections, sessions=sessions, approvals=approvals
@@ -114,9 +111,7 @@ class Parts:
         )
         self.emitters = emitters = Emitters(context)
         lines = EmitterLines(context, emitters=emitters, streams=streams, injects=injects)
-        self.start_requests = start_requests = StartRequests(
-            context, emitters=emitters, approvals=approvals
-        )
+        start_requests = StartRequests(context, emitters=emitters, approvals=approvals)
         self.runs = runs = Runs(
             context,
             emitters=emitters,
@@ -205,7 +200,6 @@ class Parts:
             traces=traces,
             emitter_folders=emitter_folders,
             mcp_servers=mcp_servers,
-            part_questions=part_questions,
         )
         self.pairings = pairings = Pairings(
             context,
@@ -213,18 +207,6 @@ class Parts:
             sessions=sessions,
             approvals=approvals,
             trustees=trustees,
-        )
-        self.reactions = Reactions(
-            context,
-            announcements=announcements,
-            approvals=approvals,
-            modes=modes,
-            pairings=pairings,
-            policies=policies,
-            spending=spending,
-            start_requests=start_requests,
-            part_questions=part_questions,
-            guard=guard,
         )
         # The conversations
         self.admission = Admission(
@@ -243,6 +225,7 @@ class Parts:
             calls=calls,
             matcher=matcher,
             approvals=approvals,
+            announcements=announcements,
             most_tools=settings.provider_tools,
             persist_dir=persist_dir,
         )
@@ -369,6 +352,7 @@ class Parts:
             streams=streams,
             pushes=pushes,
             approvals=approvals,
+            modes=modes,
             calls=calls,
             emitters=emitters,
             emitter_folders=emitter_folders,

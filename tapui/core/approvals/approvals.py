@@ -1,4 +1,4 @@
-"""Approvals: what waits for the person. The first decision wins; `on_decided` hands it on."""
+"""Approvals: what waits for the person; the first decision wins. Each brings what follows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import MakeDurable
-from tapui.core.model import Connection
+from tapui.core.model import Connection, OpenSession
 from tapui.policies.requests import AskedFor
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
@@ -22,6 +22,7 @@ from tapui.wire.events import (
     ApprovalRevealed,
     ApprovalWithdrawn,
 )
+from tapui.wire.message import Error
 from tapui.wire.subjects import AppliedRule, Approval, ApprovalKind, Decision, Judged
 
 
@@ -33,6 +34,11 @@ class WaitingApproval:
     asker: Connection
     subject: Any
     """What the asker's module needs to continue: a request id, a mode, a name."""
+    on_decided: Callable[["Decided"], None]
+    """Takes the decision once it holds, or has failed."""
+    on_expired: Callable[["WaitingApproval"], None]
+    on_withdrawn: Callable[["WaitingApproval", str], None]
+    """Takes why, where its session ended."""
     deadline: Deadline | None = None
     size: int = 0
     """The bytes of the detail, where a host gave it."""
@@ -49,12 +55,11 @@ class WaitingApproval:
 
 @dataclass(slots=True, frozen=True)
 class Decided:
-    """A decision that is recorded, or could not be (`is_recorded` False: it does not hold)."""
+    """A decision that is recorded; one that could not be comes as a denial."""
 
     waiting: WaitingApproval
     verdict: Decision
     by: str
-    is_recorded: bool = True
     answer: Any = None
     reason: str | None = None
     tower: Connection | None = None
@@ -79,8 +84,6 @@ class Approvals:
         """What can be decided, withdrawn or expire; pairings that are being revealed, too."""
         self.deciding: dict[str, WaitingApproval] = {}
         """What was approved or denied, until that is recorded."""
-        self.on_decided: Callable[[Decided], None] = lambda _: None
-        """Takes each decision once it holds, or has failed."""
 
     def request(
         self,
@@ -90,6 +93,9 @@ class Approvals:
         detail: Any,
         timeout: float,
         *,
+        on_decided: Callable[[Decided], None],
+        on_expired: Callable[[WaitingApproval], None],
+        on_withdrawn: Callable[[WaitingApproval, str], None] = lambda _, __: None,
         session_id: str | None = None,
         provider: str | None = None,
         size: int = 0,
@@ -114,7 +120,15 @@ class Approvals:
             judged=judged,
         )
         waiting = WaitingApproval(
-            view, asker, subject, size=size, asked=asked, began=self._clock.now
+            view,
+            asker,
+            subject,
+            on_decided,
+            on_expired,
+            on_withdrawn,
+            size=size,
+            asked=asked,
+            began=self._clock.now,
         )
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
         self.waiting[view.id] = waiting
@@ -143,7 +157,7 @@ class Approvals:
         return waiting
 
     def decide(self, decided: Decided) -> None:
-        """Record a decision; `on_decided` takes it when it holds.
+        """Record a decision; its `on_decided` takes it when it holds.
 
         A pairing that is being revealed may still expire or be withdrawn meanwhile.
         """
@@ -165,7 +179,7 @@ class Approvals:
 
     def recorded(self, decided: Decided, is_ok: bool) -> None:
         """Hand on a decision now that its record is durable, or is known not to be."""
-        self.on_decided(self._held(decided, is_ok))
+        decided.waiting.on_decided(self._held(decided, is_ok))
 
     def _held(self, decided: Decided, is_ok: bool) -> Decided:
         """Return the decision as it holds.
@@ -205,9 +219,11 @@ class Approvals:
             waiting.view, state="failed", reason=reason, duration=self._took(waiting)
         )
         self._out.emit(ApprovalDecided(waiting.view, waiting.view.session_id))
-        return Decided(
-            waiting, "deny", decided.by, is_recorded=False, reason=reason, tower=decided.tower
-        )
+        tower = decided.tower
+        if tower is not None and tower.is_open:
+            text = "the decision could not be recorded (is the disk full?), so it does not hold"
+            self._out.send(tower.id, Error(ErrorCode.INTERNAL, text))
+        return Decided(waiting, "deny", decided.by, reason=reason, tower=tower)
 
     def withdraw(
         self, waiting: WaitingApproval, by: str | None = None, reason: str | None = None
@@ -225,12 +241,19 @@ class Approvals:
         )
         self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
 
+    def session_ended(self, session: OpenSession, reason: str) -> None:
+        """Withdraw what waits in a session."""
+        for waiting in list(self.waiting.values()):
+            if waiting.view.session_id == session.id:
+                self.withdraw(waiting, reason=reason)
+                waiting.on_withdrawn(waiting, reason)
+
     def expire(self, waiting: WaitingApproval) -> None:
         """Let an approval expire: its time is over."""
-        if self.waiting.pop(waiting.view.id, None) is None:
-            return
+        del self.waiting[waiting.view.id]
         waiting.view = replace(waiting.view, state="expired", duration=self._took(waiting))
         self._out.emit(ApprovalExpired(waiting.view, waiting.view.session_id))
+        waiting.on_expired(waiting)
 
     def _took(self, waiting: WaitingApproval) -> float:
         return round((self._clock.now - waiting.began) * 1000, 3)

@@ -5,6 +5,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
+from tapui.core.approvals.approvals import Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import MakeDurable
@@ -61,9 +62,21 @@ class Modes:
             )
             self._out.send(order.session.host, ModeSet(order.set_id, order.session.id, order.mode))
 
-    def refuse(self, order: ModeOrder, asker: Connection, by: str, text: str) -> None:
+    def decided(self, decided: Decided) -> None:
+        """The person has answered a built-in tool's mode request."""
+        waiting = decided.waiting
+        order: ModeOrder = waiting.subject
+        if decided.verdict == "approve" and order.session.is_open:
+            order.by = decided.by
+            waiting.asker.modes.pop(order.request_id or "", None)
+            self.order(order)
+        else:
+            self.refuse(waiting, decided.reason or f"denied by {decided.by}", decided.by)
+
+    def refuse(self, waiting: WaitingApproval, text: str, by: str = "nobody") -> None:
         """Tell a built-in tool that its mode request was not granted."""
-        request_id = order.request_id or ""
+        order: ModeOrder = waiting.subject
+        asker, request_id = waiting.asker, order.request_id or ""
         order.by = by
         asker.modes.pop(request_id, None)
         if asker.standing is Standing.BUILTIN:

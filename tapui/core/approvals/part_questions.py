@@ -1,6 +1,5 @@
 """Questions of parts: what runs beside the gateway asks the person, as a host does."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
@@ -28,13 +27,6 @@ class PartQuestion(Struct, frozen=True, kw_only=True):
     session_id: str | None = None
     provider: str | None = None
     timeout: float = limits.HOST_APPROVAL_TIMEOUT
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AskedByPart:
-    """The subject of such an approval."""
-
-    id: str
 
 
 class PartQuestions:
@@ -72,9 +64,12 @@ class PartQuestions:
         waiting = self._approvals.request(
             question.kind,
             self._asker,
-            AskedByPart(question.id),
+            question.id,
             question.detail,
             question.timeout,
+            on_decided=self._decided,
+            on_expired=self._expired,
+            on_withdrawn=self._withdrawn,
             session_id=session_id,
             provider=question.provider,
         )
@@ -90,19 +85,16 @@ class PartQuestions:
 
     # Outcomes
 
-    def decided(self, decided: Decided) -> None:
-        """The person has answered."""
+    def _decided(self, decided: Decided) -> None:
         is_approved = decided.verdict == "approve"
         self._settle(
             decided.waiting, "approved" if is_approved else "denied", decided.answer, decided.reason
         )
 
-    def expired(self, waiting: WaitingApproval) -> None:
-        """Settle a question: its time is over."""
+    def _expired(self, waiting: WaitingApproval) -> None:
         self._settle(waiting, "expired", reason="nobody decided in time")
 
-    def withdrawn(self, waiting: WaitingApproval, reason: str) -> None:
-        """Its session has ended."""
+    def _withdrawn(self, waiting: WaitingApproval, reason: str) -> None:
         self._settle(waiting, "withdrawn", reason=reason)
 
     def _settle(
@@ -112,7 +104,7 @@ class PartQuestions:
         answer: Any = None,
         reason: str | None = None,
     ) -> None:
-        id_ = waiting.subject.id
+        id_ = waiting.subject
         if self._waiting.pop(id_, None) is not None:
             self._answer(id_, outcome, answer, reason)
 

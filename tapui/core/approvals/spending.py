@@ -133,6 +133,8 @@ class Spending:
                 HeldPrompts(session),
                 detail,
                 limits.HOST_APPROVAL_TIMEOUT,
+                on_decided=self._decided,
+                on_expired=self._expired,
                 session_id=session.id,
             )
             told = f"the budget of this session is used up ({over}): tapui asks you first"
@@ -151,8 +153,7 @@ class Spending:
                 return waiting
         return None
 
-    def decided(self, decided: Decided) -> None:
-        """The person answered, or the answer could not be recorded."""
+    def _decided(self, decided: Decided) -> None:
         held: HeldPrompts = decided.waiting.subject
         if decided.verdict != "approve":
             reason = decided.reason or "you said no in tapui"
@@ -164,8 +165,7 @@ class Spending:
             if connection.is_open and held.session.is_open:
                 self._prompts.begin(connection, held.session, message)
 
-    def expired(self, waiting: WaitingApproval) -> None:
-        """Refuse the prompts: the time for an answer is over."""
+    def _expired(self, waiting: WaitingApproval) -> None:
         self._refuse(waiting.subject, "nobody answered in tapui; ↑ brings the prompt back")
 
     def stopped(self, session: OpenSession) -> None:

@@ -1,10 +1,11 @@
 """What the built-in tools may ask beyond a provider: streams, a session's state, its mode."""
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided
-from tapui.core.approvals.modes import ModeOrder
+from tapui.core.approvals.modes import ModeOrder, Modes
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
@@ -41,6 +42,7 @@ class BuiltinConversation:
     streams: Streams
     pushes: Pushes
     approvals: Approvals
+    modes: Modes
     calls: Calls
     emitters: Emitters
     emitter_folders: EmitterFolders
@@ -147,6 +149,9 @@ class BuiltinConversation:
             order,
             detail,
             self.mode_approval,
+            on_decided=self.modes.decided,
+            on_expired=partial(self.modes.refuse, text="nobody decided in time"),
+            on_withdrawn=self.modes.refuse,
             session_id=session.id,
         )
         connection.modes[message.id] = waiting.view.id

@@ -9,7 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from msgspec.structs import replace
 
-from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
@@ -28,7 +28,7 @@ from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import ALL, DepartedProvider, Providers, check_name
 from tapui.core.providers.tools import Claimant, check_conflicts, check_twice, kept_definitions
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.sessions import OpenSessions, no_session
+from tapui.core.sessions.sessions import Announcements, OpenSessions, no_session
 from tapui.core.trust.grants import Capability, Grant, Trustees, require
 from tapui.core.trust.pairing import Pairings
 from tapui.core.trust.places import Places
@@ -213,6 +213,7 @@ class Hellos:
     calls: Calls
     matcher: Matcher
     approvals: Approvals
+    announcements: Announcements
     most_tools: int
     persist_dir: Callable[[str], str]
 
@@ -348,8 +349,17 @@ class Hellos:
                 name,
                 {"name": name, "origin": connection.origin},
                 limits.BIND_ALL_TIMEOUT,
+                on_decided=self._decided_for_all,
+                on_expired=lambda _: None,  # it stays bound to what it may
                 provider=name,
             )
+
+    def _decided_for_all(self, decided: Decided) -> None:
+        """Let one connection bind to all sessions under a name; it gets the list of them."""
+        connection = decided.waiting.asker
+        if decided.verdict == "approve" and connection.is_open and connection.grant is not None:
+            connection.may_bind_all = decided.waiting.subject
+            self.announcements.send_to(connection)
 
     def _sessions_wanted(self, wanted: str, grant: Grant) -> list[OpenSession]:
         sessions = self.sessions

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tapui.core.approvals.approvals import Approvals
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies, applied, judged
 from tapui.core.approvals.spending import Spending
@@ -49,6 +49,7 @@ from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import SessionHappened, SessionOpened, SessionReplaced, UnattachedFound
 from tapui.wire.host import (
     Agent,
+    ApprovalAnswer,
     ApprovalRequest,
     ApprovalWithdraw,
     HostAck,
@@ -459,6 +460,9 @@ class HostConversation:
             message.id,
             given,
             timeout,
+            on_decided=self._decided,
+            on_expired=lambda one: self._answer(one, "expired"),
+            on_withdrawn=self._withdrawn,
             session_id=session.id,
             size=len(memoryview(detail)),
             asked=asked,
@@ -467,6 +471,24 @@ class HostConversation:
         )
         connection.requests[message.id] = waiting.view.id
         self.policies.answer(waiting, verdict)
+
+    def _withdrawn(self, waiting: WaitingApproval, _: str) -> None:
+        waiting.asker.requests.pop(waiting.subject, None)
+
+    def _decided(self, decided: Decided) -> None:
+        if decided.is_kept and decided.verdict == "approve":
+            self.policies.keep(decided.waiting)
+        self._answer(decided.waiting, decided.verdict, decided.answer, decided.reason)
+
+    def _answer(
+        self, waiting: WaitingApproval, decision: str, answer: Any = None, reason: str | None = None
+    ) -> None:
+        """Tell a host what became of its request."""
+        host, request_id = waiting.asker, waiting.subject
+        host.requests.pop(request_id, None)
+        if host.is_open:
+            told = ApprovalAnswer(request_id, decision, answer, reason)  # type: ignore[arg-type]
+            self._out.send(host.id, told)
 
     def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:
         """It was answered elsewhere; of a request that is settled, this is ignored."""

@@ -12,7 +12,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from tapui.core.approvals.approvals import Approvals, Decided
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.policies import (
     BY_NOBODY,
     BY_RULE,
@@ -24,7 +24,7 @@ from tapui.core.approvals.policies import (
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.caller import CallerConversation
-from tapui.core.emitters.emitter import AskedByAgent, LiveEmitter
+from tapui.core.emitters.emitter import LiveEmitter
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
 from tapui.core.emitters.registry import Emitters, described
@@ -143,7 +143,7 @@ class AgentEmitters:
     def _check_patience(self, session: OpenSession) -> None:
         """Check that the person can be asked again: an agent may ask in a loop."""
         waiting = [*self._approvals.waiting.values(), *self._approvals.deciding.values()]
-        asked = [one for one in waiting if isinstance(one.subject, AskedByAgent)]
+        asked = [one for one in waiting if isinstance(one.subject, _Request)]
         if sum(one.view.session_id == session.id for one in asked) >= limits.MODEL_REQUESTS:
             text = f"{limits.MODEL_REQUESTS} commands of yours wait for the person already"
             raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
@@ -183,7 +183,7 @@ class AgentEmitters:
         waiting = self._approvals.request(
             "emitter",
             request.connection,
-            AskedByAgent(request.id, partial(self._decided, request)),
+            request,
             {
                 "name": plan.name,
                 "asker": request.asker,
@@ -200,6 +200,9 @@ class AgentEmitters:
                 "description": request.entry.description,
             },
             self._patience,
+            on_decided=self._decided,
+            on_expired=lambda one: self._refuse(one, "nobody decided in time"),
+            on_withdrawn=self._refuse,
             session_id=session.id,
             judged=judged(verdict) if verdict is not None else None,
         )
@@ -207,16 +210,22 @@ class AgentEmitters:
         if session.view.unattended:
             self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
-    def _decided(self, request: _Request, by: str, reason: str | None) -> None:
-        """The person has decided; `reason` says why it is not started, and may be empty."""
+    def _refuse(self, waiting: WaitingApproval, reason: str) -> None:
+        request: _Request = waiting.subject
         request.connection.emitter_requests.pop(request.id, None)
-        if reason is not None:
+        self._answer(request, BY_NOBODY, error=f"not started: {reason}")
+
+    def _decided(self, decided: Decided) -> None:
+        request: _Request = decided.waiting.subject
+        by, session = decided.by, request.session
+        request.connection.emitter_requests.pop(request.id, None)
+        if decided.verdict != "approve":
+            reason = decided.reason or ""
             if by != BY_NOBODY:
-                request.session.agent_denials.take(self._clock.now)
+                session.agent_denials.take(self._clock.now)
                 reason = f"the person denied it: {reason}" if reason else "the person denied it"
             self._answer(request, by, error=f"not started: {reason}")
             return
-        session = request.session
         if not session.is_open:  # another may have its place
             session = self._sessions.get(session.id) or session
         try:

@@ -1,13 +1,12 @@
 """What is known of emitters, as data: folders, emitters, runs. The rules are beside this file."""
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
 from tapui.core.approvals.approvals import WaitingApproval
 from tapui.core.deadlines import Deadline, SlidingWindow
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, MustAsk
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
 from tapui.core.model import HeldInject, OpenSession
 from tapui.secret import Secret
 from tapui.wire import limits
@@ -166,25 +165,6 @@ class EmitterFolder:
     def entries(self) -> int:
         """How many its file has, those of providers in each session."""
         return len(self.emitters) + len(self.providers) * len(self.sessions)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AskedToStart:
-    """The subject of an approval: an emitter, and what the person is shown."""
-
-    emitter: LiveEmitter
-    shown: MustAsk
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AskedByAgent:
-    """The subject of an approval that a session's agent waits for, by its request's id.
-
-    `decided` takes who has decided, and why it is not started (which may be empty), or None.
-    """
-
-    request_id: str
-    decided: Callable[[str, str | None], None]
 
 
 def added(counts: EmitterCounts, run: LiveRun) -> EmitterCounts:

@@ -8,7 +8,7 @@ from typing import Any
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CoreContext
 from tapui.core.effects import CheckEmitter, KeepConsent
-from tapui.core.emitters.emitter import AskedToStart, LiveEmitter
+from tapui.core.emitters.emitter import LiveEmitter
 from tapui.core.emitters.plans import EmitterStanding, MustAsk
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import Connection, Standing
@@ -76,9 +76,11 @@ class StartRequests:
         emitter.approval = self._approvals.request(
             "emitter",
             self._asker,
-            AskedToStart(emitter, shown),
+            shown,
             detail,
             limits.HOST_APPROVAL_TIMEOUT,
+            on_decided=partial(self._decided, emitter),
+            on_expired=partial(self._expired, emitter),
             session_id=emitter.session.id,
         )
         self._emitters.set(emitter, "asking", shown.why or None)
@@ -104,18 +106,18 @@ class StartRequests:
             return None
         if not waiting.is_deciding:
             self._approvals.withdraw(waiting, reason=reason)
-        asked: AskedToStart = waiting.subject
-        return asked.shown
+        shown: MustAsk = waiting.subject
+        return shown
 
-    def decided(self, decided: Decided) -> None:
+    def _decided(self, emitter: LiveEmitter, decided: Decided) -> None:
         """The person has answered: consent is kept, and then asked for again."""
-        emitter = self._settled(decided.waiting)
-        if emitter is None:
+        if emitter.approval is not decided.waiting:
             return
+        emitter.approval = None
         if decided.verdict != "approve":
             self._emitters.set(emitter, "configured", decided.reason or "it was not allowed")
             return
-        shown: MustAsk = decided.waiting.subject.shown
+        shown: MustAsk = decided.waiting.subject
         answer = decided.answer if isinstance(decided.answer, dict) else {}
         ticket = self._ask_shell(emitter, partial(self._kept, emitter))
         self._emitters.set(emitter, "queued")
@@ -129,19 +131,11 @@ class StartRequests:
         )
         self._out.effects.append(keep)
 
-    def expired(self, waiting: WaitingApproval) -> None:
-        """Leave an emitter configured: the time to answer is over."""
-        emitter = self._settled(waiting)
-        if emitter is not None:
+    def _expired(self, emitter: LiveEmitter, waiting: WaitingApproval) -> None:
+        if emitter.approval is waiting:
+            emitter.approval = None
             why = "you did not answer in time whether it may start"
             self._emitters.set(emitter, "configured", why)
-
-    def _settled(self, waiting: WaitingApproval) -> LiveEmitter | None:
-        emitter: LiveEmitter = waiting.subject.emitter
-        if emitter.approval is not waiting:
-            return None
-        emitter.approval = None
-        return emitter
 
     def _kept(self, emitter: LiveEmitter, fault: str | None) -> None:
         """Consent is kept, or could not be: then nothing starts."""

@@ -6,13 +6,11 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
-from tapui.core.approvals.part_questions import AskedByPart, PartQuestions
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
 from tapui.core.context import CoreContext
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Due
-from tapui.core.emitters.emitter import AskedByAgent
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
@@ -62,7 +60,6 @@ class Endings:
     traces: Traces
     emitter_folders: EmitterFolders
     mcp_servers: McpServers
-    part_questions: PartQuestions
 
     def __post_init__(self) -> None:
         context = self.context
@@ -82,7 +79,7 @@ class Endings:
                 call, CallError.DISCONNECTED, f"the session ended: {reason}", "session ended"
             )
         self.native.session_ended(session, reason)
-        self._withdraw_approvals(session, "the session ended")
+        self.approvals.session_ended(session, "the session ended")
         self.modes.session_ended(session)
         self.orders.session_ended(session, "the session ended")
         self.trustees.session_ended(session.id, self._held_grants())
@@ -101,19 +98,6 @@ class Endings:
         self.traces.session_ended(session)
         self.announcements.send()
         self._ask_to_leave(session)
-
-    def _withdraw_approvals(self, session: OpenSession, reason: str) -> None:
-        for waiting in list(self.approvals.waiting.values()):
-            if waiting.view.session_id == session.id:
-                self.approvals.withdraw(waiting, reason=reason)
-                if waiting.view.kind == "mode":
-                    self.modes.refuse(waiting.subject, waiting.asker, "nobody", reason)
-                elif isinstance(waiting.subject, AskedByAgent):
-                    waiting.subject.decided("nobody", reason)
-                elif isinstance(waiting.subject, AskedByPart):
-                    self.part_questions.withdrawn(waiting, reason)
-                else:
-                    waiting.asker.requests.pop(waiting.subject, None)
 
     def _ask_to_leave(self, session: OpenSession) -> None:
         session.leaving = {
@@ -186,7 +170,7 @@ class Endings:
         self.prompts.replace_session(former, current)
         self.calls.replace_session(former, current)
         self.native.session_ended(former, "replaced")
-        self._withdraw_approvals(former, "the session was replaced")
+        self.approvals.session_ended(former, "the session was replaced")
         self.modes.session_ended(former)
         self.orders.session_ended(former, "the session was replaced")
         for provider in list(former.providers.values()):

@@ -316,8 +316,15 @@ class PersonGuard:
             self._wait(asked, [one], why)
 
     def _request(self, asked: AskedByCommand, kind: ApprovalKind, detail: dict[str, Any]) -> None:
-        timeout = limits.BIND_ALL_TIMEOUT
-        asked.waiting = self._approvals.request(kind, self._asker, asked, detail, timeout)
+        asked.waiting = self._approvals.request(
+            kind,
+            self._asker,
+            asked,
+            detail,
+            limits.BIND_ALL_TIMEOUT,
+            on_decided=self._decided,
+            on_expired=self._expired,
+        )
         self._asked.append(asked)
 
     def _wait(self, asked: AskedByCommand, held: list[Held], why: str) -> None:
@@ -357,8 +364,7 @@ class PersonGuard:
 
     # What the person says
 
-    def decided(self, decided: Decided) -> None:
-        """The person has answered."""
+    def _decided(self, decided: Decided) -> None:
         asked: AskedByCommand = decided.waiting.subject
         if decided.verdict != "approve":
             self._denied.lately.take(self._clock.now)
@@ -370,8 +376,7 @@ class PersonGuard:
             _remember(self._let_in, asked.key)
         self._settle(asked, None)
 
-    def expired(self, waiting: WaitingApproval) -> None:
-        """The person has not answered in time."""
+    def _expired(self, waiting: WaitingApproval) -> None:
         self._settle(waiting.subject, "it was not allowed in the tower in time")
 
     def _settle(self, asked: AskedByCommand, why: str | None) -> None:

@@ -72,7 +72,15 @@ class Pairings:
         connection.standing = Standing.AWAIT_PAIRING
         pairing = Pairing()
         detail = {"origin": connection.origin, "transport": "websocket"}
-        self._approvals.request("pairing", connection, pairing, detail, limits.PAIRING_TIMEOUT)
+        self._approvals.request(
+            "pairing",
+            connection,
+            pairing,
+            detail,
+            limits.PAIRING_TIMEOUT,
+            on_decided=self._decided,
+            on_expired=self._expired,
+        )
         prompt = "Enter the pairing code shown in tapui or in your Copilot session"
         self._out.send(connection.id, AuthPairing(prompt))
         self.open_into_timeline()
@@ -133,7 +141,7 @@ class Pairings:
         decided = Decided(waiting, "reveal", by, tower=tower, sessions=sessions)
         self._approvals.decide(decided)
 
-    def revealed(self, decided: Decided) -> None:
+    def _revealed(self, decided: Decided) -> None:
         """The opening is recorded: make the code and show it where the request was opened."""
         waiting = decided.waiting
         if waiting.view.id not in self._approvals.waiting:
@@ -174,8 +182,11 @@ class Pairings:
             raise WireError(ErrorCode.AUTH_FAILED, "wrong pairing code")
         self._approvals.decide(Decided(waiting, "approve", waiting.view.decided_by or ""))
 
-    def decided(self, decided: Decided) -> None:
-        """A pairing is settled: admit the client with a token of its own, or refuse it."""
+    def _decided(self, decided: Decided) -> None:
+        """A pairing is open, or settled: admit the client with a token of its own, or refuse it."""
+        if decided.verdict == "reveal":
+            self._revealed(decided)
+            return
         connection = decided.waiting.asker
         pairing: Pairing = decided.waiting.subject
         if connection.standing is not Standing.AWAIT_PAIRING:
@@ -196,8 +207,9 @@ class Pairings:
         self._out.effects.append(Authenticated(connection.id))
         self._out.send(connection.id, Sessions(self._sessions.visible(grant), token))
 
-    def expired(self, connection: Connection) -> None:
+    def _expired(self, waiting: WaitingApproval) -> None:
         """The request was not opened, or the code not typed, in time."""
+        connection = waiting.asker
         if connection.standing is Standing.AWAIT_PAIRING:
             error = WireError(ErrorCode.AUTH_FAILED, "the pairing request expired", reply_to="auth")
             self._connections.refuse(connection, error)
