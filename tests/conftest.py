@@ -1,12 +1,14 @@
 """What all tests share: scratch homes, terminals, gateways; none of it outlives its test."""
 
+import fcntl
 import importlib.util
 import os
 import shutil
 import signal
 import tempfile
+import termios
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +24,21 @@ REQUIRE = "TAPUI_REQUIRE_LIVE"
 """Set in CI: what is missing for a test then fails it instead of skipping it."""
 
 
-def pytest_configure() -> None:
-    """Let the programs that tests start take SIGINT.
+def pytest_configure(config: pytest.Config) -> None:
+    """Let what tests start take SIGINT, and stand in no terminal, wherever pytest was started.
 
-    A shell that runs pytest in the background has it ignored, which children inherit: ctrl+c in
-    `tapui run` would do nothing then.
+    A shell that runs pytest in the background has SIGINT ignored, which children inherit: ctrl+c
+    in `tapui run` would do nothing then. And a program in the terminal of pytest counts as started
+    by the person.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or not (config.getoption("numprocesses", None) or config.getoption("usepdb")):
+        with suppress(OSError):  # there is none
+            terminal = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY)
+            fcntl.ioctl(terminal, termios.TIOCNOTTY)
+            os.close(terminal)
 
 
 def missing(what: str) -> None:
