@@ -38,7 +38,7 @@ class Proposal(Generic[E]):
     uncovered: tuple[str, ...]
     """What it names besides: a change there is not noticed."""
     doubts: tuple[str, ...]
-    """Why the command may run more than its words name."""
+    """Why the command may run programs that it does not name."""
     why: str = ""
     """What has changed since it was allowed, in words; empty when it never was."""
 

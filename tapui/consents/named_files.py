@@ -238,7 +238,7 @@ class NamedFiles:
     digests: dict[str, str] = field(default_factory=dict)
     uncovered: list[str] = field(default_factory=list)
     doubts: tuple[str, ...] = ()
-    """Why the command may run more than its words name."""
+    """Why the command may run programs that it does not name."""
     read: int = 0
     """Bytes of files that count as a whole."""
 

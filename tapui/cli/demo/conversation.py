@@ -22,7 +22,7 @@ class Playing(Protocol):
         """A provider's prompt is to be a turn."""
 
     async def told(self, order: str, text: str, by: str, way: str) -> None:
-        """The person says something; the gateway learns what became of it."""
+        """Play a prompt of the person, and report its outcome to the gateway."""
 
     async def ordered_to_stop(self, order: str) -> None:
         """The person stops the turn; the gateway learns when the session rests."""
