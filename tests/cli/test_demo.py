@@ -547,8 +547,6 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
     processes = [demo, *demo.children(recursive=True)]
     if ended_by == "q":
         screen.keys("q")
-        screen.wait_for("y quit")
-        screen.press("y", lambda: screen.find("y quit") is None)
         screen.wait_for("^ended with 0$")
         assert list((home.tapui / "run").iterdir()) == []
     elif ended_by == "SIGKILL":

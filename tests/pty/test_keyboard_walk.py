@@ -422,7 +422,6 @@ async def test_every_key_does_what_the_table_says(
     await walk.brings("demo", r"\(demo\)")
     await screen.seen("ci-watch")
     walk.press("quit")
-    await confirm(screen, "Quit and end the gateway")
     await until_async(lambda: screen.is_dead, what=screen.text)
     walk.screen = tmux.start(
         tapui_argv("replay", "s1"), env=home.env(), cwd=home.root, size=(120, 36)

@@ -488,6 +488,14 @@ async def test_quitting_says_what_ends_and_asks() -> None:
         assert len(rig.app.screen_stack) == 1
 
 
+async def test_the_demonstration_is_quit_without_a_question() -> None:
+    async with running(world(), is_demo=True) as rig:
+        rig.feed.may_stop.set()
+        await rig.press("q")
+        assert rig.feed.stops == [10.0]
+        assert rig.app.return_value == "quit"
+
+
 @pytest.mark.parametrize(
     ("state", "towers"),
     [

@@ -113,6 +113,7 @@ class TowerApp(BaseApp):
             on_start_here=on_start_here,
             on_demo=None if is_demo else on_demo,
             can_go_on=can_go_on,
+            is_demo=is_demo,
         )
         self._on_shown = on_shown
         self._failure: FailedItem | None = None

@@ -116,7 +116,10 @@ demonstration."""
 
 
 class AppExit:
-    """Ends the app in order. `on_start_here` and `on_demo` get what shall begin then."""
+    """Ends the app in order. `on_start_here` and `on_demo` get what shall begin then.
+
+    The demonstration ends without a question: its sessions and calls are played.
+    """
 
     def __init__(
         self,
@@ -125,8 +128,10 @@ class AppExit:
         on_start_here: Callable[[], None] | None,
         on_demo: Callable[[], None] | None,
         can_go_on: bool,
+        is_demo: bool,
     ) -> None:
         self._app = app
+        self._is_demo = is_demo
         self._on_start_here = on_start_here
         self._on_demo = on_demo
         self._can_go_on = can_go_on
@@ -165,7 +170,7 @@ class AppExit:
         if isinstance(app.screen, LeavingScreen):
             app.screen.action_force()
             return
-        losses = losses_of(app.view) if app.feed.is_embedded else []
+        losses = losses_of(app.view) if app.feed.is_embedded and not self._is_demo else []
         if not losses:
             self._begin("quit")
             return
