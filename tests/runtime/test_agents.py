@@ -25,6 +25,7 @@ import os, pty, sys, time
 pid, master = pty.fork()
 if pid == 0:
     os.execvpe("sh", ["sh"], {**os.environ, **dict(one.split("=") for one in sys.argv[1:])})
+os.read(master, 1)  # its prompt: until `execve` is done, its environment reads as empty
 print(pid, flush=True)
 time.sleep(1000)
 """
@@ -59,7 +60,6 @@ def shows_a_shell(*marks: str) -> Iterator[int]:
     ) as process:
         assert process.stdout is not None
         shell = int(process.stdout.readline())
-        until(lambda: system.program(shell) in ("sh", "dash", "bash", "busybox"), what="a shell")
         try:
             yield process.pid
         finally:
