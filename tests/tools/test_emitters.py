@@ -10,11 +10,11 @@ from tapui.tools.builtin import TOOLS
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.message import OfferedTool
+from tests.core.emitters.test_consent import asked, decide
 from tests.core.harness import Conversation, Peer, tool
 from tests.core.runner import EmitterShell, entry
-from tests.core.test_emitter_consent import asked, decide
-from tests.core.test_emitter_injects import turn
-from tests.core.test_emitter_schedules import sent
+from tests.core.runs.test_injects import turn
+from tests.core.runs.test_schedules import sent
 from tests.tools.conftest import Caller
 
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from tapui.settings import Alarming, Settings
+from tests.core.approvals.test_policies import approvals, asks, decides
 from tests.core.harness import Conversation, Json, Peer
-from tests.core.test_policies import approvals, asks, decides
 
 Began = Callable[..., tuple[Conversation, Peer, Peer]]
 MINUTE = 60.0

@@ -2,11 +2,11 @@
 
 import pytest
 
+from tests.core.emitters.test_agent_requests import Agent, agent
+from tests.core.emitters.test_consent import asked, decide
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, lines, of, rules
-from tests.core.test_agent_emitters import Agent, agent
-from tests.core.test_emitter_consent import asked, decide
-from tests.core.test_emitter_filters import RULES, begin
+from tests.core.runs.test_filters import RULES, begin
 
 __all__ = ["agent"]
 

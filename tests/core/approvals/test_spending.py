@@ -7,9 +7,9 @@ import pytest
 
 from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.settings import Settings, Spend
+from tests.core.approvals.test_policies import approvals, decides
 from tests.core.harness import Conversation, Json, Peer
-from tests.core.test_policies import approvals, decides
-from tests.core.test_starts import opens, start, starter
+from tests.core.sessions.test_starts import opens, start, starter
 
 Began = Callable[..., tuple[Conversation, Peer, Peer]]
 

@@ -7,9 +7,9 @@ from tapui.core.emitters.plans import EmitterEntryRead
 from tapui.projection.state import is_waiting
 from tapui.wire import limits
 from tapui.wire.emitters import Emitter
+from tests.core.emitters.test_consent import asked, decide
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, lines
-from tests.core.test_emitter_consent import asked, decide
 
 
 def program(name: str = "wiki", **plan: Any) -> EmitterEntryRead:

@@ -18,6 +18,7 @@ from tapui.wire import limits
 from tapui.wire.builtin import CHANGING_TOOLS
 from tapui.wire.message import Message
 from tapui.wire.tower import ApprovalDecide, TowerHello
+from tests.core.conversations.test_states import EXAMPLES
 from tests.core.harness import (
     AGENT_START,
     INIT,
@@ -32,7 +33,6 @@ from tests.core.harness import (
     Peer,
     seen,
 )
-from tests.core.test_states import EXAMPLES
 
 TOWER = Standing.TOWER
 CLI, PROVIDER = 3000, 5000

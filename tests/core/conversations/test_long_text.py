@@ -11,8 +11,8 @@ from msgspec import Raw, Struct
 from tapui.wire import builtin, host, limits, message, provider, tower
 from tapui.wire.codec import encode
 from tests.core.conftest import Scene
+from tests.core.conversations.test_states import EXAMPLES
 from tests.core.harness import Json
-from tests.core.test_states import EXAMPLES
 
 UNIONS = (provider.FromProvider, host.FromHost, tower.FromTower, builtin.FromBuiltin)
 KINDS: list[type[message.Message]] = list(

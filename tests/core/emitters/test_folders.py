@@ -3,9 +3,9 @@
 import pytest
 
 from tapui.wire import limits
+from tests.core.emitters.test_consent import asked
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, lines
-from tests.core.test_emitter_consent import asked
 
 
 def begin(shell: EmitterShell, host: Peer, *sessions: str) -> None:

@@ -9,7 +9,7 @@ from tapui.projection.state import is_waiting
 from tapui.wire import limits
 from tests.core.harness import Conversation, Json, Peer
 from tests.core.runner import EmitterShell, entry, of
-from tests.core.test_starts import opens, start, starter
+from tests.core.sessions.test_starts import opens, start, starter
 
 
 def asked(talk: Conversation) -> Json:

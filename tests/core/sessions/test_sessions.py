@@ -602,7 +602,7 @@ def test_a_move_onto_the_same_identity_is_refused(scene: Scene) -> None:
 
 
 def test_a_move_that_is_refused_widens_no_token(scene: Scene) -> None:
-    from tests.core.test_opening import paired
+    from tests.core.conversations.test_opening import paired
 
     tower = two_sessions(scene)
     scene.host.say(type="session.update", sessionId="s1", foreground=True)

@@ -5,9 +5,9 @@ import pytest
 from tapui.core.emitters.introduction import USUAL
 from tapui.settings import Briefing, Settings
 from tests.core.harness import Conversation, Peer
+from tests.core.hooks.test_prompts import contexts
 from tests.core.runner import EmitterShell, entry
-from tests.core.test_prompts import contexts
-from tests.core.test_starts import opens, start, starter
+from tests.core.sessions.test_starts import opens, start, starter
 
 
 def begun(talk: Conversation, *, words: str = "") -> Peer:

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from tests.core.conftest import Scene
+from tests.core.conversations.test_opening import paired
 from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, Conversation, Peer, tool
-from tests.core.test_opening import paired
 
 
 def claim(scene: Scene, **hello: Any) -> Peer:

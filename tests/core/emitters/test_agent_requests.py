@@ -19,11 +19,11 @@ from tapui.wire.builtin import (
 )
 from tapui.wire.message import Error, Message
 from tapui.wire.provider import FilterRule
+from tests.core.emitters.test_consent import asked, decide
 from tests.core.harness import Conversation, InProcessEnd, Peer, tool
 from tests.core.runner import EmitterShell, entry, lines, of
-from tests.core.test_emitter_consent import asked, decide
-from tests.core.test_emitter_injects import turn
-from tests.core.test_emitter_schedules import sent
+from tests.core.runs.test_injects import turn
+from tests.core.runs.test_schedules import sent
 
 
 class Agent:

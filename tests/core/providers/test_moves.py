@@ -7,8 +7,8 @@ import pytest
 
 from tapui.wire import limits
 from tests.core.conftest import Scene
+from tests.core.conversations.test_opening import paired
 from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, Conversation, Peer, tool
-from tests.core.test_opening import paired
 
 DROP = [{"match": "noise", "outcome": "drop"}]
 
