@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.cli import output
 from tapui.cli.failure import Failure
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import State, is_waiting
 from tapui.text import revealed
@@ -22,17 +22,17 @@ _SHOWN = 8 * 1024
 """Characters of a request that are printed."""
 
 
-def waiting(approvals: Sequence[Approval], wanted: str) -> Approval:
+def waiting(known: Sequence[Approval], wanted: str) -> Approval:
     """Return the waiting approval with this id, or whose id alone begins so; raises `Failure`."""
-    exact = [one for one in approvals if one.id == wanted]
+    exact = [one for one in known if one.id == wanted]
     if exact and not is_waiting(exact[0]):
-        raise Failure(f"{exact[0].id} no longer waits: {asking.outcome(exact[0])}")
-    found = exact or [one for one in approvals if is_waiting(one) and one.id.startswith(wanted)]
+        raise Failure(f"{exact[0].id} no longer waits: {approvals.outcome(exact[0])}")
+    found = exact or [one for one in known if is_waiting(one) and one.id.startswith(wanted)]
     if len(found) == 1:
         return found[0]
     if found:
         raise Failure(f"{wanted} fits several: {', '.join(one.id for one in found)}")
-    ids = [one.id for one in approvals if is_waiting(one)]
+    ids = [one.id for one in known if is_waiting(one)]
     there = f"waiting are: {', '.join(ids)}" if ids else "nothing waits for you"
     raise Failure(f"there is no approval {wanted}; {there}")
 
@@ -47,7 +47,7 @@ async def whole(connection: "GatewayConnection", approval: Approval) -> Approval
 
 def request(approval: Approval) -> str:
     """Return what is asked, to the letter: `run rm -rf build && npm ci`."""
-    text = f"{asking.verb(approval)} {revealed(asking.request(approval))}"
+    text = f"{approvals.verb(approval)} {revealed(approvals.request(approval))}"
     over = len(text) - _SHOWN
     if over > 0:
         return f"{text[:_SHOWN]} … {over:,} more characters, which the tower shows"
@@ -58,7 +58,7 @@ def described(connection: "GatewayConnection", approval: Approval) -> str:
     """Return what an approval asks and who asks it, as the tower and `tapui status` show it."""
     state = State.of(connection.snapshot.state)
     is_named = not kind_of(approval).is_revealed
-    asker = f", asked by {asking.asker(state, approval)}" if is_named else ""
+    asker = f", asked by {approvals.asker(state, approval)}" if is_named else ""
     return f"{approval.id}: {request(approval)}{asker}"
 
 
@@ -90,6 +90,6 @@ async def decide(
     assert isinstance(came.event, _SETTLED)
     settled = came.event.approval
     if settled.state != ("approved" if decision == "approve" else "denied"):
-        raise Failure(f"{approval.id} was settled otherwise: {asking.outcome(settled)}")
+        raise Failure(f"{approval.id} was settled otherwise: {approvals.outcome(settled)}")
     if is_said:
         output.say(f"{settled.state} {told}")

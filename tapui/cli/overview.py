@@ -8,7 +8,7 @@ from tapui.cli import output
 from tapui.cli.approvals import request, whole
 from tapui.client.gateways import FoundGateway
 from tapui.client.glance import glance
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.fold import fold
 from tapui.projection.requests.kind import session_name
 from tapui.projection.state import (
@@ -162,12 +162,12 @@ def show_waiting(state: State, waiting: list[Approval]) -> None:
         left = times.left(one.expires_at, now)
         waits = times.age(times.since(one.created_at, now))
         asks = request(one)
-        if why := asking.reason(one):
+        if why := approvals.reason(one):
             asks += f"  “{_cut(why)}”"
         rows.append(
             [
                 one.id,
-                asking.asker(state, one),
+                approvals.asker(state, one),
                 f"{waits}, {left} left" if left else waits,
                 asks,
             ]
@@ -278,7 +278,7 @@ class Watched:
                 | ev.ApprovalExpired(approval=one)
                 | ev.ApprovalWithdrawn(approval=one)
             ):
-                yield f"{asking.outcome(one)}: {self._request(one)}"
+                yield f"{approvals.outcome(one)}: {self._request(one)}"
             case ev.AlarmRaised(alarm=alarm):
                 where = alarm_session(self._state, alarm)
                 yield f"alarm: {where}: {alarm_words(alarm)}" if where else alarm_words(alarm)
@@ -308,8 +308,8 @@ class Watched:
                     yield f"session {_name(session)}: {activity(session)}"
 
     def _request(self, approval: Approval) -> str:
-        asked = f"{asking.verb(approval)} {revealed(asking.request(approval))}".rstrip()
-        return f"{asked} (asked by {asking.asker(self._state, approval)}, {approval.id})"
+        asked = f"{approvals.verb(approval)} {revealed(approvals.request(approval))}".rstrip()
+        return f"{asked} (asked by {approvals.asker(self._state, approval)}, {approval.id})"
 
 
 def _name(session: Session) -> str:

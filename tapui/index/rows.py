@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from tapui import times
 from tapui.index.store import SHARD_BYTES, create_shard, words_table
-from tapui.projection.asking import by_whom, command_line, subject
+from tapui.projection.approvals import by_whom, command_line, subject
 from tapui.projection.changes import MAX_HUNK_BYTES, Edit, Hunk
 from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import State

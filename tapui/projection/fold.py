@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from tapui.projection.asking import request
+from tapui.projection.approvals import request
 from tapui.projection.cuts import (
     approval_head,
     call_head,
@@ -36,9 +36,9 @@ from tapui.projection.turns.decisions import (
     not_delivered,
     session_closed,
 )
-from tapui.projection.turns.happened import happened
-from tapui.projection.turns.restored import interrupted, restore
+from tapui.projection.turns.earlier_turns import interrupted, restore
 from tapui.projection.turns.session import LiveTurns
+from tapui.projection.turns.session_events import happened
 from tapui.projection.words import changed
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from tapui.core.effects import EarlierTurns, LinesAfter, LinesBefore, ReadRecords
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.projection.turns.restored import bounded, interrupted
+from tapui.projection.turns.earlier_turns import bounded, interrupted
 from tapui.projection.turns.session import LiveTurns
 from tapui.records.reader import (
     Damage,

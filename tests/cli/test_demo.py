@@ -23,7 +23,7 @@ from tapui.cli.demo.player import CONTEXT
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import find
 from tapui.home.paths import Home as HomeFolders
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.fold import fold
 from tapui.projection.now import Loop, loop_of
 from tapui.projection.requests.kind import detail_of
@@ -197,7 +197,7 @@ async def test_every_pane_has_something(played: Played, watched: Watched) -> Non
 async def test_an_edit_that_is_allowed_changes_the_file(played: Played, watched: Watched) -> None:
     file = played.folder / "pairing/tests/test_pair.py"
     edit = await watched.asked(PAIRING, "permission", kind="write")
-    assert asking.request(edit) == "tests/test_pair.py  +1 \N{MINUS SIGN}1"
+    assert approvals.request(edit) == "tests/test_pair.py  +1 \N{MINUS SIGN}1"
     assert "sleep(0.2)" in file.read_text()
     await watched.decide(edit, "approve")
     done = await watched.step(
@@ -409,7 +409,7 @@ async def test_what_the_demo_says_of_itself_works(played: Played, watched: Watch
     while not isinstance(came := await watched.connection.receive(), RevealedCode):
         watched.take(came)
     said = await run(*shlex.split(enter.replace("CODE", came.code)))
-    assert asking.request(again) in said
+    assert approvals.request(again) in said
     await watched.until(lambda state: (PAIRING, "visits@dashboard") in state.streams, what="line")
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tapui.hosts.copilot.session import history
-from tapui.projection.turns.restored import TAPUI_ENDED
+from tapui.projection.turns.earlier_turns import TAPUI_ENDED
 from tapui.wire.turns import FileChange, Turn, Usage
 from tests.projection.test_summary import json_values
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tapui.index.search import Search, permissions_asked
 from tapui.index.store import IndexMissing
 from tapui.index.update import bring_up_to_date
-from tapui.projection.asking import request
+from tapui.projection.approvals import request
 from tests.index.played import permission
 from tests.records.turns import Writer, opened
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.projection.turns.restored import TAPUI_ENDED
+from tapui.projection.turns.earlier_turns import TAPUI_ENDED
 from tapui.records.lookup import earlier_turns
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.projection.turns.happened import HAPPENED
-from tapui.projection.turns.restored import bounded
+from tapui.projection.turns.earlier_turns import bounded
+from tapui.projection.turns.session_events import HAPPENED
 from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.wire import events as ev

@@ -12,7 +12,7 @@ from tapui.cli.context import home, session_id_of
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import INDEX_SECONDS, folders_of
 from tapui.files.locked_folder import FolderHeldError
-from tapui.projection.asking import by_whom, command_line
+from tapui.projection.approvals import by_whom, command_line
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import summary_of
 from tapui.projection.words import alarm_words, order_words

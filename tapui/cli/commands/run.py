@@ -24,7 +24,7 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, NoGateway
 from tapui.home.run_folder import gateways
 from tapui.policies.rules import PolicyRule
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import one_line, summary_of
 from tapui.wire import events as ev
@@ -338,9 +338,9 @@ def _fields(data: Raw | None) -> dict[str, Any]:
 
 
 def _denied(approval: Approval) -> _Denied:
-    what = f"{asking.verb(approval)} {asking.request(approval)}".rstrip()
+    what = f"{approvals.verb(approval)} {approvals.request(approval)}".rstrip()
     rule = rule_name(approval.rule) if by_rule(approval) else ""
-    return _Denied(one_line(what), rule or approval.reason or asking.outcome(approval))
+    return _Denied(one_line(what), rule or approval.reason or approvals.outcome(approval))
 
 
 def _forbidden(gate: Gate) -> _Denied:

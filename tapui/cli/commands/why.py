@@ -15,7 +15,7 @@ from tapui.cli.arguments import CommandParser, count, moment
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import folders_of, open_index
 from tapui.index.why import Blame, Change, blamed, changes_of
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.changes import Hunk, changed_lines
 from tapui.projection.requests.kind import detail_of
 from tapui.projection.requests.permissions import by_rule, rule_name
@@ -173,7 +173,7 @@ class Answer:
             return _UNKNOWN
         if self.by == BUILTIN_PROVIDER:
             return _OWN_TOOL
-        name = rule_name(self.rule) if self.rule is not None else asking.by_whom(self.by)
+        name = rule_name(self.rule) if self.rule is not None else approvals.by_whom(self.by)
         return f"{name}{f': {self.reason}' if self.reason else ''}"
 
 
@@ -240,7 +240,7 @@ def _unasked(call: Call) -> Answer:
 
     if call.provider == BUILTIN_PROVIDER and call.tool in READ_ONLY_BUILTINS:
         return Answer(BUILTIN_PROVIDER, at=call.started_at)
-    if asking.is_tower(call.caller or ""):
+    if approvals.is_tower(call.caller or ""):
         return Answer(call.caller or "", at=call.started_at)
     return Answer()
 

@@ -34,7 +34,7 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.sessions.sessions import OpenSessions, own_session, resolved
 from tapui.core.streams.streams import Streams, fitting
 from tapui.projection.state import State
-from tapui.projection.turns.restored import bounded, unknown_of
+from tapui.projection.turns.earlier_turns import bounded, unknown_of
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
 from tapui.wire.codec import decode_as, encode

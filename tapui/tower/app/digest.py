@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.content import Content
 
 from tapui import times
-from tapui.projection.asking import by_whom
+from tapui.projection.approvals import by_whom
 from tapui.projection.now import failed_since
 from tapui.projection.paragraphs import Paragraph, title
 from tapui.projection.requests.permissions import by_rule

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual.notifications import SeverityLevel
 
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.requests.kind import session_name
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import State
@@ -82,13 +82,13 @@ def alarm_words(state: State, alarms: Sequence[Alarm]) -> str:
     return f"Look at it: {label} {_ALARMS[alarm.kind]}"
 
 
-def notice_words(state: State, approvals: Sequence[Approval]) -> str:
+def notice_words(state: State, waiting: Sequence[Approval]) -> str:
     """Return a notice about requests: constant words, and of what came from outside only a
     session's label, made safe. It begins with a constant, so that no program takes it for an
     option."""
-    if len(approvals) != 1:
-        return f"Waiting for you: {len(approvals)} requests"
-    (approval,) = approvals
+    if len(waiting) != 1:
+        return f"Waiting for you: {len(waiting)} requests"
+    (approval,) = waiting
     kind = kind_of(approval)
     if not kind.is_of_session:
         return f"Waiting for you: {kind.notice_of(approval)}"
@@ -167,7 +167,7 @@ class Notifier:
             )
         elif isinstance(event, ev.CommandAsked):
             if event.refused:  # what was accepted shows by what it did, and is recorded
-                app.notify(asking.command_line(event), severity="warning", timeout=20)
+                app.notify(approvals.command_line(event), severity="warning", timeout=20)
         elif isinstance(event, ev.ProviderMoved):
             self._moved(event)
 

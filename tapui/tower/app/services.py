@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.requests.kind import detail_of
 from tapui.tower.wording.words import quantity
 from tapui.wire.subjects import Approval
@@ -172,6 +172,6 @@ def matched(asked: Iterable[Approval], rules: "Sequence[PolicyRule]", folder: st
         looked_at += 1
         request = of_permission(detail_of(one), folder)
         if judge(request, rules, folder, Guards()).effect == "allow":
-            found[asking.request(one)] += 1
+            found[approvals.request(one)] += 1
     texts = [f"{text} ({times}×)" for text, times in found.most_common()]
     return Matched(looked_at, found.total(), texts)

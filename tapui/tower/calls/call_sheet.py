@@ -6,7 +6,7 @@ from textual.app import App
 from textual.binding import BindingType
 
 from tapui import times
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.changes import changes, edited
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.app_protocol import Tower
@@ -92,7 +92,7 @@ def _facts(view: View, call: subjects.Call) -> list[Paragraph]:
         *fact("session", view.session_name(call.session_id)),
         *fact("started", times.moment(call.started_at)),
         *fact("call", call.id),
-        *fact("called by", asking.by_whom(call.caller or "")),
+        *fact("called by", approvals.by_whom(call.caller or "")),
         *fact("timeout", None if call.timeout is None else times.span(call.timeout / 1000)),
     ]
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from tapui import times
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.projection.requests.kind import detail_of
 from tapui.tower.app.view import View
@@ -128,7 +128,7 @@ def _allowed(view: View, emitter: Emitter) -> str | None:
         if is_own:
             at = view.decided_at.get(approval.id)
             when = f", {times.date_and_time(at)}" if at else ""
-            return f"by {asking.by_whom(approval.decided_by or '')}{when}"
+            return f"by {approvals.by_whom(approval.decided_by or '')}{when}"
     return None
 
 

@@ -13,7 +13,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Digits, Static
 
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.requests.kind import Option
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import is_waiting
@@ -290,7 +290,7 @@ def prompt_line(
     if approval is None:
         return plain("It waits no longer.", "$text-muted")
     if not is_waiting(approval):
-        return plain(asking.outcome(approval), "$text-muted", limit=200)
+        return plain(approvals.outcome(approval), "$text-muted", limit=200)
     if is_sent:
         return plain("sent, waiting for the gateway …", "$text-muted")
     told = plain(f"{trouble}  " if trouble else "", "bold $error", limit=300)

@@ -10,7 +10,7 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.paragraphs import Paragraph
 from tapui.projection.requests.kind import Answer, AskedRequest, Option, RequestContext
 from tapui.projection.requests.kinds import kind_of
@@ -129,10 +129,10 @@ class ApprovalScreen(Sheet):
         note = "It waits no longer."
         if approval is not None:
             mark = marks.APPROVAL[approval.state]
-            what = asking.request(approval)
-            note = f"{mark.glyph} {asking.outcome(approval)}: {asking.verb(approval)} {what}"
+            what = approvals.request(approval)
+            note = f"{mark.glyph} {approvals.outcome(approval)}: {approvals.verb(approval)} {what}"
             if len(self._members) > 1 and self._is_sent:
-                note = f"{mark.glyph} {asking.outcome(approval)}: {len(self._members)} emitters"
+                note = f"{mark.glyph} {approvals.outcome(approval)}: {len(self._members)} emitters"
         following = (
             one.approval.id
             for one in requests(self.tower.view)

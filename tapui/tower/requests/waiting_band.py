@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widgets import Static
 
 from tapui import times
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.requests.kind import agent_name, changed_lines, session_name
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.permissions import by_rule
@@ -140,12 +140,12 @@ def _asked_row(view: View, request: Request) -> Row:
     approval = request.approval
     agent = agent_name(view.state, approval)
     said = _said(view, approval)
-    reason = asking.reason(approval)
+    reason = approvals.reason(approval)
     return Row(
         approval.id,
         (
             Cell(_asker(view, request), "" if agent else "strong"),
-            Cell(asking.verb(approval)),
+            Cell(approvals.verb(approval)),
             Cell(f"{said}   “{reason}”" if reason else said, "warning"),
             Cell(standing(approval, view.now), "warning"),
         ),
@@ -161,21 +161,21 @@ def _answered_row(view: View, approval: subjects.Approval) -> Row:
             Cell(times.moment(at) if (at := view.decided_at.get(approval.id)) else "", "muted"),
             Cell(_outcome(approval), mark.tone, mark.glyph, mark.tone),
             Cell(session_name(view.state, approval.session_id), "muted"),
-            Cell(f"{asking.verb(approval)}  {_said(view, approval)}", "muted"),
+            Cell(f"{approvals.verb(approval)}  {_said(view, approval)}", "muted"),
         ),
     )
 
 
 def _said(view: View, approval: subjects.Approval) -> str:
     """Return what is asked; a path in the session's folder without it."""
-    return within(revealed(asking.request(approval)), view.folder_of(approval.session_id or ""))
+    return within(revealed(approvals.request(approval)), view.folder_of(approval.session_id or ""))
 
 
 def _outcome(approval: subjects.Approval) -> str:
     """Return how it ended; what a rule answered begins with the rule."""
     rule = approval.rule
     if rule is None or not by_rule(approval):
-        return asking.outcome(approval)
+        return approvals.outcome(approval)
     name = f"rule “{rule.pattern}”" if rule.pattern else "as before"
     return f"{name}  {'allowed' if approval.state == 'approved' else approval.state}"
 
@@ -185,7 +185,7 @@ def _in_short(view: View, request: Request) -> str:
     approval = request.approval
     who = agent_name(view.state, approval) or _asker(view, request)
     lines = changed_lines(approval).strip()
-    return f"{who} ({asking.verb(approval)}{' ' + lines if lines else ''})"
+    return f"{who} ({approvals.verb(approval)}{' ' + lines if lines else ''})"
 
 
 def _asker(view: View, request: Request) -> str:

@@ -1,7 +1,7 @@
 """One session, what happened in it, and what it used by model and by turn."""
 
 from tapui import times
-from tapui.projection.asking import by_whom
+from tapui.projection.approvals import by_whom
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.projection.state import model_words
 from tapui.projection.turns import usage as used

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from tapui import times
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
 from tapui.projection.requests.kind import agent_of
 from tapui.projection.state import State, is_local, is_open
@@ -120,7 +120,7 @@ def _loop(loop: Loop) -> str:
 
 def about(approval: subjects.Approval, folder: str) -> str:
     """Return what is asked, with its verb; paths in the session's folder without it."""
-    return f"{asking.verb(approval):<6} {within(revealed(asking.request(approval)), folder)}"
+    return f"{approvals.verb(approval):<6} {within(revealed(approvals.request(approval)), folder)}"
 
 
 def for_how_long(standing: SessionStatus, now: float) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from tapui import times
-from tapui.projection.asking import by_whom
+from tapui.projection.approvals import by_whom
 from tapui.projection.requests.kinds import KINDS
 from tapui.projection.state import is_unsettled
 from tapui.projection.summary import one_line, within

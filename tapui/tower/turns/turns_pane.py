@@ -9,7 +9,7 @@ from textual.binding import BindingType
 
 from tapui import times
 from tapui.projection.state import is_waiting
-from tapui.projection.turns.restored import TAPUI_ENDED
+from tapui.projection.turns.earlier_turns import TAPUI_ENDED
 from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.projection.words import can_stop
 from tapui.tower.app.app_protocol import RowAction

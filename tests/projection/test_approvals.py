@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tapui.projection import asking
+from tapui.projection import approvals
 from tapui.projection.state import State
 from tapui.wire.subjects import Approval, Session
 
@@ -77,15 +77,15 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
 def test_a_request_is_a_word_and_all_of_what_it_is_about(
     asked: Approval, said: tuple[str, str]
 ) -> None:
-    assert (asking.verb(asked), asking.request(asked)) == said
+    assert (approvals.verb(asked), approvals.request(asked)) == said
 
 
 def test_the_reason_is_what_the_asker_gave() -> None:
     permission = {"kind": "shell", "command": "ls", "intention": "Look\n around"}
-    assert asking.reason(approval("permission", permission)) == "Look around"
-    assert asking.reason(approval("mode", {"reason": "to finish"})) == "to finish"
-    assert asking.reason(approval("mode", {"reason": 3})) == ""
-    assert asking.reason(approval("permission")) == ""
+    assert approvals.reason(approval("permission", permission)) == "Look around"
+    assert approvals.reason(approval("mode", {"reason": "to finish"})) == "to finish"
+    assert approvals.reason(approval("mode", {"reason": 3})) == ""
+    assert approvals.reason(approval("permission")) == ""
 
 
 def test_who_asks_is_named_with_the_session_unless_that_is_the_same() -> None:
@@ -93,10 +93,10 @@ def test_who_asks_is_named_with_the_session_unless_that_is_the_same() -> None:
     state.sessions["s1"] = Session(
         id="s1", label="First", cwd="/", state="idle", host="t", providers=[], opened_at=""
     )
-    assert asking.asker(state, approval("permission", session_id="s1")) == "First"
+    assert approvals.asker(state, approval("permission", session_id="s1")) == "First"
     mode = approval("mode", {"asker": "ci-watch"}, session_id="s1")
-    assert asking.asker(state, mode) == "ci-watch in First"
-    assert asking.asker(state, approval("bindAll", provider="ci")) == "ci"
+    assert approvals.asker(state, mode) == "ci-watch in First"
+    assert approvals.asker(state, approval("bindAll", provider="ci")) == "ci"
 
 
 @pytest.mark.parametrize(
@@ -113,4 +113,4 @@ def test_who_asks_is_named_with_the_session_unless_that_is_the_same() -> None:
     ],
 )
 def test_how_a_request_ended_is_one_phrase(state: str, by: str | None, said: str) -> None:
-    assert asking.outcome(approval("permission", state=state, decided_by=by)) == said
+    assert approvals.outcome(approval("permission", state=state, decided_by=by)) == said

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import astuple, replace
 
-from tapui.projection.turns.restored import TAPUI_ENDED, bounded, interrupted, unknown_of
+from tapui.projection.turns.earlier_turns import TAPUI_ENDED, bounded, interrupted, unknown_of
 from tapui.projection.turns.turn import LiveStep
 from tapui.wire import events as ev
 from tapui.wire import limits
