@@ -1,7 +1,7 @@
 """What the commands' arguments are made of: the parser, its errors, values and shared options."""
 
 import argparse
-import difflib
+import functools
 import re
 import textwrap
 import time
@@ -41,7 +41,8 @@ class CommandParser(argparse.ArgumentParser):
             prog=prog,
             description=text,
             epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            # Without a width, argparse asks for the terminal's at each argument that is added.
+            formatter_class=functools.partial(argparse.RawDescriptionHelpFormatter, width=_WIDTH),
             allow_abbrev=False,
         )
         self.set_defaults(parser=self)
@@ -80,6 +81,8 @@ class CommandParser(argparse.ArgumentParser):
         found = _NO_COMMAND.match(message)
         if found is None or self._subparsers is None:
             return message
+        import difflib
+
         (commands,) = self._subparsers._group_actions  # noqa: SLF001 - what holds the commands
         known = [str(name) for name in commands.choices or ()]
         near = difflib.get_close_matches(found["word"], known, n=1)

@@ -18,11 +18,11 @@ from tapui.home import run_folder
 from tapui.home.paths import MANAGED, Home, typed_path
 from tapui.invocation import command
 from tapui.settings import loading
-from tapui.station.options import Options
 from tapui.tower.themes import theme_files
 from tapui.wire.limits import MAX_PATTERN
 
 if TYPE_CHECKING:
+    from tapui.station.options import Options
     from tapui.wire.subjects import Session
 
 _SHOWN = 20
@@ -102,8 +102,10 @@ def home() -> Home:
     return Home.of(os.environ)
 
 
-def options(args: argparse.Namespace) -> Options:
+def options(args: argparse.Namespace) -> "Options":
     """Return what `tapui` and `tapui serve` start with; raises `ConfigError` and `Failure`."""
+    from tapui.station.options import Options
+
     found = loaded(args)
     if getattr(args, "attach", 0) and found.settings.copilot.port == "never":
         raise Failure("the setting copilot.port forbids Copilot's port, so --attach PORT cannot be")

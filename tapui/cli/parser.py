@@ -1,7 +1,6 @@
 """The command line: the commands of `tapui.cli.commands`, found without importing them."""
 
 import argparse
-import difflib
 import functools
 import importlib
 import re
@@ -72,6 +71,8 @@ def parse(argv: list[str]) -> argparse.Namespace:
 
 def _nearest(args: argparse.Namespace, unknown: list[str]) -> str:
     """Name the option of the same command that an unknown one comes nearest to."""
+    import difflib
+
     known = [option for action in args.parser._actions for option in action.option_strings]  # noqa: SLF001
     for word in unknown:
         option = word.partition("=")[0]

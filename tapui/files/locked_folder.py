@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import fcntl
-import hashlib
 import os
 import re
 import stat
@@ -61,6 +60,8 @@ def folder_name(identity: str) -> str:
     name = _OUTSIDE.sub("_", identity)[:_NAME_LENGTH]
     if name == identity and name.strip("."):
         return name
+    import hashlib  # here: OpenSSL takes milliseconds, and commands that run often get no further
+
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{name.strip('.') or '_'}-{digest}"
 

@@ -1,6 +1,5 @@
 """Settings from flags, environment, file and defaults, each with where it came from."""
 
-import difflib
 import json
 import math
 import tomllib
@@ -371,6 +370,8 @@ def _read_table(
 
 def _suggestion(path: KeyPath) -> str:
     """Name the nearest known key: by the whole path first, else by its last part."""
+    import difflib
+
     names = [".".join(known) for known in (*KEYS, *_TABLES)]
     near = difflib.get_close_matches(".".join(path), names, n=1, cutoff=0.7)
     near = near or [name for name in names if name.rpartition(".")[2] == path[-1]]

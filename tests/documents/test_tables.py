@@ -4,7 +4,8 @@ import re
 
 import pytest
 
-from tests.documents import interface, pages
+from tapui.cli.commands.completion import SHELLS, script_file
+from tests.documents import completion, interface, pages
 from tests.documents.interface import README
 from tests.documents.tables import written
 
@@ -15,6 +16,12 @@ TABLES = {**interface.tables(), **pages.tables()}
 def test_the_table_is_the_codes(name: str) -> None:
     path, table = TABLES[name]
     assert written(path.read_text(), name) == table, "run python -m tests.documents"
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_the_shells_script_is_the_parsers(shell: str) -> None:
+    made = completion.script(shell)
+    assert script_file(shell).read_text() == made, "run python -m tests.documents"
 
 
 def test_limits_that_the_text_names_exist() -> None:

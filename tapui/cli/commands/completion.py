@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from pathlib import Path
 
 from tapui.cli.arguments import CommandParser
 
@@ -22,11 +23,13 @@ def arguments(completion: CommandParser) -> None:
     completion.add_argument("shell", choices=SHELLS, help="the shell")
 
 
+def script_file(shell: str) -> Path:
+    """Return the file with the script for a shell. `python -m tests.documents` makes it from the
+    parsers: making it here would import every command, in each shell that starts."""
+    return Path(__file__).parent.parent / "completion" / f"tapui.{shell}"
+
+
 def run(args: argparse.Namespace) -> int:
     """Print the script for a shell. It is complete: no key press starts tapui."""
-    import shtab
-
-    from tapui.cli.parser import build
-
-    sys.stdout.write(shtab.complete(build(), shell=args.shell).rstrip("\n") + "\n")
+    sys.stdout.write(script_file(args.shell).read_text(encoding="utf-8"))
     return 0
