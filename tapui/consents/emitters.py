@@ -3,54 +3,26 @@
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Literal
 
 import msgspec
-from msgspec import Struct
 
 from tapui.consents.consents import Consented, Consents, Proposal
 from tapui.consents.kept import ConsentFile
 from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
-from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry, Schedule
+from tapui.core.emitters.plans import EmitterPlan
+from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
 from tapui.files.foreign_file import real_path
 from tapui.text import safe_text
-from tapui.wire.emitters import Delivery, Injector
-from tapui.wire.provider import FilterRule
 
 FOLDER = "emitters"
 """Where consents and claims are, below the state folder."""
 _SHOWN = 100
 
 
-class Startable(Struct, frozen=True, kw_only=True):
-    """What is shown, allowed and started, and nothing else. It does not change.
-
-    An emitter has a command or a prompt; a provider has a command and its `args`, without a shell.
-    """
-
-    kind: Literal["emitter", "provider"]
-    name: str
-    command: str | None = None
-    args: tuple[str, ...] = ()
-    prompt: str | None = None
-    shell: str | None = None
-    cwd: str
-    """Where it runs, absolute and without links."""
-    env: tuple[tuple[str, str], ...] = ()
-    schedule: Schedule | None = None
-    max_runs: int | None = None
-    auto_start: bool = True
-    include_stderr: bool = True
-    stream: str | None = None
-    injector: Injector = "unset"
-    delivery: Delivery = "surface"
-    rules: tuple[FilterRule, ...] = ()
+_DECODER = msgspec.json.Decoder(ConsentFile[EmitterPlan])
 
 
-_DECODER = msgspec.json.Decoder(ConsentFile[Startable])
-
-
-class EmitterConsents(Consents[Startable]):
+class EmitterConsents(Consents[EmitterPlan]):
     """All consents to emitters and project providers."""
 
     def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
@@ -58,7 +30,7 @@ class EmitterConsents(Consents[Startable]):
 
     def standing(
         self, configuration: Configuration, entry: EmitterEntry | ProviderEntry
-    ) -> Consented[Startable] | Proposal[Startable]:
+    ) -> Consented[EmitterPlan] | Proposal[EmitterPlan]:
         """Return whether an entry of a configuration may be started.
 
         Raises `ValueError` for an entry of another configuration, `OSError` for a folder to run in
@@ -66,22 +38,22 @@ class EmitterConsents(Consents[Startable]):
         """
         if entry not in (*configuration.emitters, *configuration.providers):
             raise ValueError("the entry is not of this configuration")
-        wanted = startable(configuration, entry)
+        wanted = plan_of(configuration, entry)
         return self.of(configuration.folder, wanted, lambda: files_of(configuration.folder, wanted))
 
 
-def files_of(folder: str, entry: Startable) -> NamedFiles:
+def files_of(folder: str, entry: EmitterPlan) -> NamedFiles:
     """Find and read the files that an entry names. Not on a loop."""
-    args = entry.args if entry.kind == "provider" else None
+    args = entry.args if entry.is_provider else None
     return named_files(folder, ReadCommand(entry.command, entry.cwd, args, entry.shell, entry.env))
 
 
-def startable(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> Startable:
+def plan_of(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> EmitterPlan:
     """Return what would be started of an entry. Raises `OSError` for a cwd that cannot be."""
     cwd = real_path(Path(configuration.folder, entry.cwd or ""))
     env = tuple(sorted(entry.env.items()))
     if isinstance(entry, ProviderEntry):
-        return Startable(
+        return EmitterPlan(
             kind="provider",
             name=entry.name,
             command=entry.command,
@@ -91,7 +63,7 @@ def startable(configuration: Configuration, entry: EmitterEntry | ProviderEntry)
             auto_start=entry.auto_start,
         )
     stream = configuration.stream(entry.stream)
-    return Startable(
+    return EmitterPlan(
         kind="emitter",
         name=entry.name,
         command=entry.command,
@@ -110,7 +82,7 @@ def startable(configuration: Configuration, entry: EmitterEntry | ProviderEntry)
     )
 
 
-def changes(before: Startable, after: Startable) -> tuple[str, ...]:
+def changes(before: EmitterPlan, after: EmitterPlan) -> tuple[str, ...]:
     """Say what is different, each in a few words that are safe to show."""
     found = [
         words

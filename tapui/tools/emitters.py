@@ -5,8 +5,8 @@ The person is asked about each command, even where others were allowed; the gate
 
 from typing import Any
 
+from tapui.core.emitters.plans import interval_text
 from tapui.emitters.config.arguments import FilterGiven, ToolArguments
-from tapui.emitters.config.entries import interval_text
 from tapui.emitters.config.entry_keys import merged_patterns
 from tapui.settings import Timeouts
 from tapui.tools.definitions import TEXT, BuiltinTool, RefusedError, Schema, object_of

@@ -9,14 +9,15 @@ import pytest
 
 from tapui.consents import kept
 from tapui.consents.consents import Consented, Proposal
-from tapui.consents.emitters import FOLDER, EmitterConsents, Startable
-from tapui.emitters.config.entries import Configuration, EmitterEntry, Schedule
+from tapui.consents.emitters import FOLDER, EmitterConsents
+from tapui.core.emitters.plans import EmitterPlan, Schedule
+from tapui.emitters.config.entries import Configuration, EmitterEntry
 from tapui.emitters.config.reading import read
 from tests.emitters.config.folder import configured, written
 
 PULSE = {"name": "pulse", "command": "./pulse.sh --fast", "runInterval": "5m"}
 DAY = 24 * 3600
-Standing = Consented[Startable] | Proposal[Startable]
+Standing = Consented[EmitterPlan] | Proposal[EmitterPlan]
 
 
 class Clock:
@@ -58,7 +59,7 @@ def standing(consents: EmitterConsents, folder: Path, **keys: Any) -> Standing:
     return consents.standing(found, first(found))
 
 
-def proposal(found: Standing) -> Proposal[Startable]:
+def proposal(found: Standing) -> Proposal[EmitterPlan]:
     assert isinstance(found, Proposal)
     return found
 

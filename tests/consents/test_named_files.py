@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from tapui.consents import named_files as module
-from tapui.consents.emitters import Startable, files_of
+from tapui.consents.emitters import files_of
 from tapui.consents.named_files import NamedFiles
+from tapui.core.emitters.plans import EmitterPlan
 
 
 @pytest.fixture
@@ -28,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def named(folder: Path, command: str | None, **keys: Any) -> NamedFiles:
-    entry = Startable(
+    entry = EmitterPlan(
         **{"kind": "emitter", "name": "e", "cwd": str(folder), **keys}, command=command
     )
     return files_of(str(folder), entry)

@@ -23,6 +23,7 @@ from tapui.core.emitters.plans import (
     MayStart,
     MustAsk,
     SavedEmitter,
+    Schedule,
 )
 from tapui.core.runs.reports import RunCounted, RunEnded, RunLine, RunLines, RunReport, RunStarted
 from tapui.wire.emitters import Emitter, EmitterCounts, FileProblem
@@ -40,7 +41,12 @@ def entry(name: str = "watch", **plan: Any) -> EmitterEntryRead:
         for key in ("ownership", "lifespan", "description", "line")
         if key in plan
     }
-    given: dict[str, Any] = {"kind": "continuous", "stream": name, "cwd": "/repo", **plan}
+    given: dict[str, Any] = {"stream": name, "cwd": "/repo", **plan}
+    kind, every = given.pop("kind", "continuous"), given.pop("every", None)
+    if kind == "provider":
+        given["kind"] = kind
+    else:
+        given |= {"kind": "emitter", "schedule": Schedule(kind, every)}
     if "prompt" not in given:
         given.setdefault("command", f"./{name}")
     return EmitterEntryRead(plan=EmitterPlan(name=name, **given), **meta)

@@ -18,7 +18,8 @@ import msgspec
 from tapui.consents.consents import Proposal
 from tapui.consents.emitters import EmitterConsents
 from tapui.consents.mcp_servers import Allowable, ServerConsents
-from tapui.emitters.config.entries import EmitterEntry, Schedule
+from tapui.core.emitters.plans import Schedule
+from tapui.emitters.config.entries import EmitterEntry
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import remove_emitter, save_emitter, set_filter, set_injector
 from tapui.home.accounts import PortConsent

@@ -27,6 +27,7 @@ from tapui.core.emitters.plans import (
     MayStart,
     MustAsk,
     SavedEmitter,
+    Schedule,
 )
 from tapui.core.runs.reports import (
     RulesTried,
@@ -39,7 +40,7 @@ from tapui.core.runs.reports import (
     RunStarted,
     TriedLine,
 )
-from tapui.wire.emitters import EmitterCounts, EmitterKind
+from tapui.wire.emitters import EmitterCounts
 
 if TYPE_CHECKING:
     from tests.simulator.world import World
@@ -161,7 +162,7 @@ class EmitterShell:
             (
                 one.plan
                 for one in self._files.get(folder, ())
-                if one.plan.name == name and (one.plan.kind == "provider") == is_provider
+                if one.plan.name == name and (one.plan.is_provider) == is_provider
             ),
             None,
         )
@@ -177,7 +178,7 @@ class EmitterShell:
         return MustAsk(digest, {"command": plan.command, "prompt": plan.prompt})
 
     def _allow(self, folder: str, plan: EmitterPlan) -> None:
-        self._allowed[folder, plan.name, plan.kind == "provider"] = plan
+        self._allowed[folder, plan.name, plan.is_provider] = plan
         if plan.prompt is not None:
             self.prompts.add(plan.prompt)
 
@@ -203,20 +204,24 @@ class EmitterShell:
 
     def _entry(self, folder: str, kind: str) -> EmitterEntryRead:
         dice, number = self._dice, self._world.number()
-        plans: dict[str, tuple[EmitterKind, dict[str, Any]]] = {
-            "watch": ("continuous", {"command": f"./watch {dice.randrange(2)}"}),
-            "poll": ("timed", {"command": "./poll", "every": dice.choice((2, 30))}),
-            "once": ("oneTime", {"prompt": f"Once {number}."}),
-            "look": ("timed", {"prompt": f"Look {number}.", "every": 20, "max_runs": 3}),
-            "rest": ("idle", {"prompt": f"Rest {number}.", "max_runs": dice.choice((3, None))}),
-            "serve": ("provider", {"command": "./serve"}),
+        plans: dict[str, tuple[Schedule | None, dict[str, Any]]] = {
+            "watch": (Schedule("continuous"), {"command": f"./watch {dice.randrange(2)}"}),
+            "poll": (Schedule("timed", dice.choice((2, 30))), {"command": "./poll"}),
+            "once": (Schedule("oneTime"), {"prompt": f"Once {number}."}),
+            "look": (Schedule("timed", 20), {"prompt": f"Look {number}.", "max_runs": 3}),
+            "rest": (
+                Schedule("idle"),
+                {"prompt": f"Rest {number}.", "max_runs": dice.choice((3, None))},
+            ),
+            "serve": (None, {"command": "./serve"}),
         }
-        planned, more = plans[kind]
+        schedule, more = plans[kind]
         return EmitterEntryRead(
             plan=EmitterPlan(
                 name=f"{kind}{FOLDERS.index(folder)}",
                 stream=dice.choice((kind, "shared")),
-                kind=planned,
+                kind="provider" if schedule is None else "emitter",
+                schedule=schedule,
                 cwd=folder,
                 injector=dice.choice(("unset", "unset", "enabled", "disabled")),
                 delivery=dice.choice(("surface", "important", "all")),
@@ -254,7 +259,7 @@ class EmitterShell:
         plan = effect.plan
         self._check_allowed(plan)
         others = [one.plan for one in self.running.values()]
-        if plan.kind != "provider":  # of those, each session has its own
+        if not plan.is_provider:  # of those, each session has its own
             assert plan not in others or plan.name.startswith("agent"), "a run beside itself"
         self.started += 1
         run = effect.run
@@ -282,7 +287,7 @@ class EmitterShell:
         self._report(RunLines(run, lines))
         counts = EmitterCounts(lines=self._lines[run])
         self._report(RunCounted(run, counts))
-        if self._world.is_over or effect.plan.kind == "timed" or self._dice.random() < 0.2:
+        if self._world.is_over or effect.plan.runs == "timed" or self._dice.random() < 0.2:
             end = self._dice.choice(_ENDS)
             self._at(lambda: self._end(run, **end))
         else:

@@ -181,7 +181,7 @@ def _emitters(world: "World", r: Parts) -> None:
         if emitter.held is not None:
             assert emitter.held in emitter.session.injects
             assert len(emitter.held.lines or ()) <= limits.MAX_HELD_LINES
-        if emitter.plan.max_runs is not None and emitter.plan.kind != "oneTime":
+        if emitter.plan.max_runs is not None and emitter.plan.runs != "oneTime":
             assert emitter.runs <= emitter.plan.max_runs
     live = {one.run.id for one in emitters.values() if one.run is not None and not one.is_prompt}
     runs = world.emitters

@@ -84,7 +84,7 @@ class BuiltinConversation:
                 if not provider.connection.is_builtin
             ],
             "emitters": [
-                {"name": one.name, "state": one.state, "stream": one.plan.stream}
+                {"name": one.name, "state": one.state, "stream": one.plan.stream_name}
                 for one in self.emitters.by_id.values()
                 if one.session is session
                 or (session in one.folder.sessions and not one.is_provider)
@@ -116,7 +116,7 @@ class BuiltinConversation:
         posting = [
             one
             for one in self.emitters.by_id.values()
-            if one.session is owner and full_name(one.plan.stream, BUILTIN_PROVIDER) == name
+            if one.session is owner and full_name(one.plan.stream_name, BUILTIN_PROVIDER) == name
         ]
         if not posting:
             return StreamSummary(name, log.count, last)

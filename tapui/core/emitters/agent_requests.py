@@ -26,7 +26,7 @@ from tapui.core.context import CoreContext
 from tapui.core.conversations.caller import CallerConversation
 from tapui.core.emitters.emitter import LiveEmitter
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, Schedule
 from tapui.core.emitters.registry import Emitters, described
 from tapui.core.hooks.gates import Settled
 from tapui.core.hooks.matching import Matcher
@@ -295,7 +295,7 @@ class AgentEmitters:
     def set_injector(self, connection: Connection, message: InjectorAsked) -> None:
         """Switch the injector of a stream to which only the agent's own emitters post."""
         session = self._sessions.required(message.session_id)
-        posting = [one for one in self._seen(session) if one.plan.stream == message.stream]
+        posting = [one for one in self._seen(session) if one.plan.stream_name == message.stream]
         if not posting:
             raise _refused(session, f"no emitter posts to stream '{message.stream}'")
         for one in posting:
@@ -361,14 +361,14 @@ class AgentEmitters:
         if (fault := _fault(wanted)) is not None:
             raise _refused(session, fault)
         plan = EmitterPlan(
+            kind="emitter",
             name=wanted.name,
             stream=wanted.stream,
-            kind=wanted.kind,
+            schedule=Schedule(wanted.kind, wanted.every),
             cwd=posixpath.normpath(posixpath.join(_folder_of_work(session), wanted.cwd or "")),
             command=wanted.command,
             prompt=wanted.prompt,
             shell=wanted.shell,
-            every=wanted.every,
             max_runs=wanted.max_runs,
             auto_start=False,
             include_stderr=wanted.include_stderr,
@@ -398,7 +398,7 @@ class AgentEmitters:
             raise _refused(session, f"emitter '{plan.name}' is there already, in the folder's file")
         if known is not None and known.is_active:
             raise _refused(session, f"emitter '{plan.name}' is active already")
-        self._streams.require_room(session.id, plan.stream, BUILTIN_PROVIDER)
+        self._streams.require_room(session.id, plan.stream_name, BUILTIN_PROVIDER)
         if known is None and not self._has_room(session):
             raise _refused(session, f"a gateway has at most {limits.MAX_EMITTERS} emitters")
 

@@ -120,7 +120,7 @@ class LiveEmitter:
     @property
     def is_provider(self) -> bool:
         """Whether it is a provider of the project: one of its session's own."""
-        return self.plan.kind == "provider"
+        return self.plan.is_provider
 
     @property
     def place(self) -> tuple[str, str]:

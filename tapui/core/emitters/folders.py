@@ -303,7 +303,7 @@ class EmitterFolders:
         wanted: dict[str, EmitterEntryRead] = {}
         providers: dict[str, EmitterEntryRead] = {}
         for entry in found.entries:
-            of_kind = providers if entry.plan.kind == "provider" else wanted
+            of_kind = providers if entry.plan.is_provider else wanted
             of_kind.setdefault(entry.plan.name, entry)
         for name, emitter in list(folder.emitters.items()):
             if name not in wanted:
@@ -358,4 +358,4 @@ class EmitterFolders:
 
 def _streams_of(folder: EmitterFolder) -> set[str]:
     """Return the full names of the streams of a folder's emitters."""
-    return {full_name(one.plan.stream, BUILTIN_PROVIDER) for one in folder.emitters.values()}
+    return {full_name(one.plan.stream_name, BUILTIN_PROVIDER) for one in folder.emitters.values()}

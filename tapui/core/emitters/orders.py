@@ -12,7 +12,7 @@ from tapui.core.context import CoreContext
 from tapui.core.effects import SaveEmitter, TryFilter
 from tapui.core.emitters.emitter import EmitterFolder, LiveEmitter
 from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, SavedEmitter
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, SavedEmitter, Schedule
 from tapui.core.emitters.registry import Emitters
 from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection
@@ -115,7 +115,7 @@ class EmitterOrders:
         """Say what rules would make of the lines that an emitter's stream has."""
         emitter = self._emitters.find(message.emitter_id)
         compile_filter(message.rules, self._matcher)
-        name = full_name(emitter.plan.stream, BUILTIN_PROVIDER)
+        name = full_name(emitter.plan.stream_name, BUILTIN_PROVIDER)
         lines = [
             line
             for line in self._streams.read(emitter.session.id, name, limits.STREAM_LINES)
@@ -167,7 +167,7 @@ class EmitterOrders:
         self._out.effects.append(effect)
 
     def _check_interval(self, emitter: LiveEmitter, every: int) -> None:
-        if emitter.plan.kind != "timed":
+        if emitter.plan.runs != "timed":
             raise _refused(emitter, "does not run at intervals")
         if not 0 < every <= limits.MAX_INTERVAL:
             raise _refused(emitter, f"runs every 1 to {limits.MAX_INTERVAL:,} seconds")
@@ -189,7 +189,7 @@ class EmitterOrders:
             folder = self._folders.by_path(found.folder)
             if folder is not None:
                 for entry in found.entries:
-                    if entry.plan.name in saved.own and entry.plan.kind != "provider":
+                    if entry.plan.name in saved.own and not entry.plan.is_provider:
                         self._adopt(folder, entry, emitter)
                 self._folders.changed(found)
         if asker.is_open:
@@ -220,7 +220,7 @@ class EmitterOrders:
         folder.emitters[emitter.name] = emitter
         former, owner = emitter.session, folder.sessions[0]
         if former is not owner:
-            stream = full_name(emitter.plan.stream, BUILTIN_PROVIDER)
+            stream = full_name(emitter.plan.stream_name, BUILTIN_PROVIDER)
             self._streams.hand_over(former.id, owner.id, {stream})
             self._runs.moved(emitter, former, owner)
 
@@ -257,6 +257,13 @@ def _is_output(line: Line, emitter: LiveEmitter) -> bool:
 def _fixed(plan: EmitterPlan) -> EmitterPlan:
     """Return a plan without what can change while it runs. `cwd` is one folder in two spellings
     where the agent has named it."""
+    schedule = plan.schedule and Schedule(plan.schedule.kind)
     return replace(
-        plan, rules=(), auto_start=True, every=None, injector="unset", delivery="surface", cwd=""
+        plan,
+        rules=(),
+        auto_start=True,
+        schedule=schedule,
+        injector="unset",
+        delivery="surface",
+        cwd="",
     )

@@ -1,7 +1,7 @@
 """What the shell hands in about emitters: a folder's file, and what the person has allowed."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -12,34 +12,82 @@ from tapui.wire.emitters import (
     Injector,
     Lifespan,
     Ownership,
+    ScheduleKind,
 )
 from tapui.wire.provider import FilterRule
 
 
-class EmitterPlan(Struct, frozen=True, kw_only=True):
-    """What runs or is sent, when, and the outcome of its lines: all that the person allows.
+def interval_text(seconds: float) -> str:
+    """Return a stretch of time as a configuration spells intervals: `30s`, `5m`, `2h`."""
+    whole = max(round(seconds), 1)
+    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
+        if whole % size == 0:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"
 
-    It has a command or a prompt. `every` is seconds: from the end of a run of a timed one to the
-    next, and until the run of one that runs once. `cwd` is absolute and without
-    links, `stream` a bare name. Of a `provider`, `command` is a program that gets `args`.
+
+class Schedule(Struct, frozen=True):
+    """When an emitter runs. `seconds` are those from a run's end to the next of `timed`, and those
+    until the run of `oneTime`."""
+
+    kind: ScheduleKind
+    seconds: int | None = None
+
+    def __str__(self) -> str:
+        match self.kind:
+            case "timed":
+                return f"every {interval_text(self.seconds or 1)}"
+            case "idle":
+                return "when idle"
+            case "oneTime":
+                return f"once, in {interval_text(self.seconds)}" if self.seconds else "once"
+            case "continuous":
+                return "all the time"
+
+
+class EmitterPlan(Struct, frozen=True, kw_only=True):
+    """What is shown, allowed and started, and nothing else: the one shape of it from a folder's
+    file through the consents on disk to the run.
+
+    An emitter has a command or a prompt, a schedule and a stream. A provider has a command and its
+    `args`, without a shell, and runs while its session is open.
     """
 
+    kind: Literal["emitter", "provider"]
     name: str
-    stream: str
-    kind: EmitterKind
-    cwd: str
     command: str | None = None
     args: tuple[str, ...] = ()
     prompt: str | None = None
     shell: str | None = None
+    cwd: str
+    """Where it runs, absolute and without links."""
     env: tuple[tuple[str, str], ...] = ()
-    every: int | None = None
+    schedule: Schedule | None = None
     max_runs: int | None = None
     auto_start: bool = True
     include_stderr: bool = True
-    rules: tuple[FilterRule, ...] = ()
+    stream: str | None = None
     injector: Injector = "unset"
     delivery: Delivery = "surface"
+    rules: tuple[FilterRule, ...] = ()
+
+    @property
+    def is_provider(self) -> bool:
+        return self.kind == "provider"
+
+    @property
+    def runs(self) -> EmitterKind:
+        """When it runs, in the word that clients are sent."""
+        return "provider" if self.schedule is None else self.schedule.kind
+
+    @property
+    def every(self) -> int | None:
+        return None if self.schedule is None else self.schedule.seconds
+
+    @property
+    def stream_name(self) -> str:
+        """The bare name of the stream that has its lines, and those about it."""
+        return self.stream or self.name
 
 
 class EmitterEntryRead(Struct, frozen=True, kw_only=True):

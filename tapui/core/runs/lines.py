@@ -74,7 +74,7 @@ class EmitterLines:
         self._post(emitter, text, "surfaced", SYSTEM)
 
     def _post(self, emitter: LiveEmitter, text: str, fate: Fate, source: str) -> None:
-        stream, session = emitter.plan.stream, emitter.session
+        stream, session = emitter.plan.stream_name, emitter.session
         self._streams.post(
             session.id,
             stream,
@@ -101,7 +101,7 @@ class EmitterLines:
             return
         held, is_new = emitter.held, emitter.held is None
         if held is None:
-            sender = Sender(BUILTIN_PROVIDER, emitter.plan.stream)
+            sender = Sender(BUILTIN_PROVIDER, emitter.plan.stream_name)
             held = emitter.held = HeldInject(
                 sender, "", emitter, is_braked=True, lines=deque(), parent=emitter.parent
             )
@@ -112,7 +112,7 @@ class EmitterLines:
                 held.left_out += 1
             whole = " ".join(text.splitlines())
             cut = whole if len(whole) <= limits.MAX_HELD_LINE else _head(whole)
-            stream, name = emitter.plan.stream, emitter.name
+            stream, name = emitter.plan.stream_name, emitter.name
             waiting.append(HeldLine(next(self._numbers), stream, name, source, cut))
         if is_new:
             self._injects.inject(emitter.session, held)

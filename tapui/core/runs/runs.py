@@ -10,7 +10,13 @@ from tapui.core.context import CoreContext
 from tapui.core.deadlines import Due
 from tapui.core.effects import SetRunFilter, StartRun, StopRun
 from tapui.core.emitters.emitter import LiveEmitter, LiveRun, added
-from tapui.core.emitters.plans import CannotStart, EmitterStanding, MayStart, MustAsk
+from tapui.core.emitters.plans import (
+    CannotStart,
+    EmitterStanding,
+    MayStart,
+    MustAsk,
+    interval_text,
+)
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.start_requests import StartRequests
 from tapui.core.model import HeldInject, OpenSession, Prompter
@@ -33,7 +39,6 @@ from tapui.core.runs.schedules import (
     pause_after,
     pause_after_exit,
     pause_after_loss,
-    span_in_words,
     status_of,
 )
 from tapui.core.streams.injects import InjectFate, Injects
@@ -85,7 +90,7 @@ class Runs:
         if not emitter.has_own_rules:
             emitter.rules = emitter.plan.rules
         emitter.aim = "go on"
-        if emitter.plan.kind == "oneTime" and emitter.plan.every:
+        if emitter.plan.runs == "oneTime" and emitter.plan.every:
             self._emitters.rest(emitter)
             self._wait(emitter, float(emitter.plan.every))
         else:
@@ -108,7 +113,7 @@ class Runs:
         run = emitter.run
         if run is None:
             self._emitters.set(emitter, "paused")
-        elif emitter.plan.kind in ("continuous", "provider") or (
+        elif emitter.plan.runs in ("continuous", "provider") or (
             run.is_prompt and not run.is_started
         ):
             self._end_run(emitter)
@@ -213,7 +218,7 @@ class Runs:
     def _cannot_start(self, emitter: LiveEmitter, why: str) -> None:
         """Retry on schedule if it has one and has run before; otherwise set `error`."""
         emitter.error = why
-        if emitter.plan.kind == "timed" and emitter.runs:
+        if emitter.plan.runs == "timed" and emitter.runs:
             emitter.failures += 1
             self._lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
             self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
@@ -222,9 +227,9 @@ class Runs:
 
     def _defer(self, emitter: LiveEmitter) -> None:
         """Leave out a prompt that is due in a busy session, or let it wait until that is idle."""
-        if emitter.plan.kind == "timed":
+        if emitter.plan.runs == "timed":
             pause = float(emitter.plan.every or 1)
-            words = span_in_words(pause)
+            words = interval_text(pause)
             self._lines.say(emitter, f"deferred: the session is busy; next in {words}")
             self._wait(emitter, pause)
         else:
@@ -233,14 +238,14 @@ class Runs:
     def _begin(self, emitter: LiveEmitter) -> None:
         session, plan = emitter.session, emitter.plan
         is_busy = session.is_busy or session.awaits_turn
-        if emitter.is_prompt and is_busy and plan.kind in ("timed", "idle"):
+        if emitter.is_prompt and is_busy and plan.runs in ("timed", "idle"):
             if emitter.runs == 0:
                 self._emitters.set(emitter, "waiting", "the session is busy")
             else:
                 self._defer(emitter)
             return
         try:
-            self._streams.require_room(session.id, plan.stream, BUILTIN_PROVIDER)
+            self._streams.require_room(session.id, plan.stream_name, BUILTIN_PROVIDER)
         except WireError as error:
             emitter.error = error.text
             self._emitters.set(emitter, "error", error.text)
@@ -270,9 +275,9 @@ class Runs:
         """Send a prompt, as soon as its session takes one. The brake is for what has no other end:
         a turn that leads to the next."""
         plan = emitter.plan
-        is_endless = plan.kind == "idle" and plan.max_runs is None
+        is_endless = plan.runs == "idle" and plan.max_runs is None
         inject = HeldInject(
-            Sender(BUILTIN_PROVIDER, plan.stream),
+            Sender(BUILTIN_PROVIDER, plan.stream_name),
             plan.prompt or "",
             emitter,
             is_braked=is_endless,
@@ -399,16 +404,16 @@ class Runs:
     def _follow(self, emitter: LiveEmitter, end: RunEnded, status: RunStatus) -> None:
         """Let the schedule decide what follows a run that has ended by itself."""
         plan, fault = emitter.plan, fault_of(end)
-        if plan.kind == "provider":
+        if plan.runs == "provider":
             # It is started again for as long as its session is there.
             pause = pause_after_exit(emitter.ends_soon)
             how = fault or f"exited {how_it_ended(end)}"
-            self._lines.say(emitter, f"{how}; starts again in {span_in_words(pause)}")
+            self._lines.say(emitter, f"{how}; starts again in {interval_text(pause)}")
             self._wait(emitter, pause, how)
-        elif plan.kind == "continuous":
+        elif plan.runs == "continuous":
             if end.is_lost:
                 pause = pause_after_loss(plan, emitter.failures)
-                words = f"lost: {emitter.error}; next in {span_in_words(pause)}"
+                words = f"lost: {emitter.error}; next in {interval_text(pause)}"
                 self._lines.say(emitter, words, is_fault=True)
                 self._wait(emitter, pause, emitter.error)
             elif end.error is not None:
@@ -418,7 +423,7 @@ class Runs:
                 is_fault = status == "failure"
                 self._lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
                 self._emitters.set(emitter, "exited")
-        elif plan.kind == "oneTime":
+        elif plan.runs == "oneTime":
             if fault is not None:
                 self._lines.say(emitter, f"failed: {fault}", is_fault=True)
                 self._emitters.set(emitter, "error", fault)
@@ -431,14 +436,14 @@ class Runs:
                 self._lines.say(emitter, f"run failed: {fault}", is_fault=is_first)
             if is_used_up(plan, emitter.runs):
                 self._complete(emitter)
-            elif plan.kind == "idle":
+            elif plan.runs == "idle":
                 self._emitters.set(emitter, "waiting")
                 self.session_idle(emitter.session)
             else:
                 self._wait(emitter, pause_after(plan, emitter.failures), fault)
 
     def _complete(self, emitter: LiveEmitter) -> None:
-        if emitter.plan.kind == "oneTime":
+        if emitter.plan.runs == "oneTime":
             self._lines.say(emitter, "completed one run")
         else:
             self._lines.say(emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs")

@@ -13,7 +13,7 @@ _MOST_DOUBLED = 30
 
 def is_used_up(plan: EmitterPlan, runs: int) -> bool:
     """Return whether an emitter on a schedule has run as often as it may, however that ended."""
-    is_counted = plan.kind in ("timed", "idle") and plan.max_runs is not None
+    is_counted = plan.runs in ("timed", "idle") and plan.max_runs is not None
     return is_counted and runs >= (plan.max_runs or 0)
 
 
@@ -42,39 +42,20 @@ def _doubled(seconds: float, failures: int, most: float = limits.FAILURE_PAUSE) 
 
 
 def in_words(plan: EmitterPlan) -> str:
-    match plan.kind:
-        case "timed":
-            return f"every {span_in_words(plan.every or 1)}"
-        case "idle":
-            return "when idle"
-        case "oneTime":
-            return f"once, in {span_in_words(plan.every)}" if plan.every else "once"
-        case "continuous":
-            return "all the time"
-        case "provider":
-            return "while the session is open"
+    return "while the session is open" if plan.schedule is None else str(plan.schedule)
 
 
 def runs_in_words(plan: EmitterPlan) -> str:
     """Return how often something runs that the person is asked about once."""
-    if plan.kind == "oneTime":
+    if plan.runs == "oneTime":
         return "runs once"
     return f"runs {in_words(plan)}, without asking again"
-
-
-def span_in_words(seconds: float) -> str:
-    """Return a stretch of time as intervals are written: `30s`, `5m`, `2h`."""
-    whole = max(round(seconds), 1)
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if whole % size == 0:
-            return f"{whole // size}{unit}"
-    return f"{whole}s"
 
 
 def beginning(emitter: LiveEmitter) -> str:
     """Return the line that tells of an emitter's start."""
     plan = emitter.plan
-    if plan.kind in ("continuous", "provider"):
+    if plan.runs in ("continuous", "provider"):
         words = " ".join((plan.command or "", *plan.args))
         return f"started with command={one_line(words)}"
     what = "command" if plan.command is not None else "prompt"

@@ -11,8 +11,9 @@ from typing import Any
 
 import msgspec
 
+from tapui.core.emitters.plans import interval_text
 from tapui.emitters.config.document import JsonDocument, UnreadableError
-from tapui.emitters.config.entries import EmitterEntry, StreamEntry, interval_text, normalised_name
+from tapui.emitters.config.entries import EmitterEntry, StreamEntry, normalised_name
 from tapui.emitters.config.entry_keys import (
     FILTER_KEYS,
     FLAT_KEYS,

@@ -7,8 +7,9 @@ import re
 
 from msgspec import Struct
 
+from tapui.core.emitters.plans import Schedule
 from tapui.wire import limits
-from tapui.wire.emitters import Delivery, Injector, Lifespan, Ownership, ScheduleKind
+from tapui.wire.emitters import Delivery, Injector, Lifespan, Ownership
 from tapui.wire.limits import MAX_INTERVAL
 from tapui.wire.provider import FilterRule
 
@@ -22,32 +23,6 @@ def normalised_name(text: str) -> str:
     It may be empty. Two spellings with the same result mean the same thing.
     """
     return _OUTSIDE.sub("-", text.strip().lower()).strip("-")
-
-
-class Schedule(Struct, frozen=True):
-    """When an emitter runs. `seconds` are those from a run's end to the next; only of `timed`."""
-
-    kind: ScheduleKind
-    seconds: int | None = None
-
-    def __str__(self) -> str:
-        match self.kind:
-            case "timed":
-                return f"every {interval_text(self.seconds or 0)}"
-            case "idle":
-                return "when idle"
-            case "oneTime":
-                return "once"
-            case "continuous":
-                return "all the time"
-
-
-def interval_text(seconds: int) -> str:
-    """Return an interval as a configuration spells it: `30s`, `5m`."""
-    for unit, size in (("d", 86400), ("h", 3600), ("m", 60)):
-        if seconds % size == 0:
-            return f"{seconds // size}{unit}"
-    return f"{seconds}s"
 
 
 class EmitterEntry(Struct, frozen=True, kw_only=True):

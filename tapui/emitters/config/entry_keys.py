@@ -9,6 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from tapui.core.emitters.plans import Schedule
 from tapui.core.hooks.matching import PatternError
 from tapui.emitters.config.entries import (
     MAIN_STREAM,
@@ -20,7 +21,6 @@ from tapui.emitters.config.entries import (
     EmitterEntry,
     IntervalError,
     ProviderEntry,
-    Schedule,
     StreamEntry,
     normalised_name,
     schedule_of,

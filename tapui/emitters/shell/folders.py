@@ -12,10 +12,11 @@ from typing import NamedTuple
 import msgspec
 
 from tapui.consents.consents import Consented, Proposal
-from tapui.consents.emitters import FOLDER, EmitterConsents, Startable
+from tapui.consents.emitters import FOLDER, EmitterConsents
 from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
 from tapui.core.emitters.plans import (
     CannotStart,
+    EmitterPlan,
     EmitterStanding,
     FolderEmitters,
     MayStart,
@@ -25,7 +26,7 @@ from tapui.emitters.config.entries import ConfigProblem, Configuration, EmitterE
 from tapui.emitters.config.reading import real_folder
 from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
-from tapui.emitters.shell.plans import asking, folder_emitters, plan_of, problems_in_words
+from tapui.emitters.shell.plans import asking, folder_emitters, problems_in_words
 from tapui.emitters.shell.save_order import EmitterKeeping
 from tapui.files.foreign_file import reason
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
@@ -63,7 +64,9 @@ class _InUse:
     files: dict[_EntryName, tuple[str, ...]] = field(default_factory=dict)
     """Files that are covered by consents, by entry."""
     watched: frozenset[str] = frozenset()
-    proposals: dict[_EntryName, OrderedDict[str, Proposal[Startable]]] = field(default_factory=dict)
+    proposals: dict[_EntryName, OrderedDict[str, Proposal[EmitterPlan]]] = field(
+        default_factory=dict
+    )
     """What the person was shown, by entry and digest."""
 
     def entry(self, wanted: _EntryName) -> EmitterEntry | ProviderEntry | None:
@@ -236,7 +239,7 @@ class FolderShell:
         if isinstance(standing, Consented):
             in_use.files[name] = standing.files
             in_use.proposals.pop(name, None)
-            return MayStart(plan_of(standing.entry))
+            return MayStart(standing.entry)
         in_use.files.pop(name, None)
         shown = in_use.proposals.setdefault(name, OrderedDict())
         asked = asking(standing, entry, in_use.configuration.path)

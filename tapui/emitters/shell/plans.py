@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from tapui.consents.consents import Proposal
-from tapui.consents.emitters import Startable, startable
+from tapui.consents.emitters import plan_of
 from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, FolderEmitters, MustAsk
 from tapui.core.runs.schedules import runs_in_words
 from tapui.emitters.config.entries import (
@@ -16,42 +16,9 @@ from tapui.emitters.config.entries import (
     Configuration,
     EmitterEntry,
     ProviderEntry,
-    Schedule,
 )
 from tapui.text import safe_text
 from tapui.wire.emitters import FileProblem
-
-
-def plan_of(entry: Startable) -> EmitterPlan:
-    if entry.kind == "provider":
-        return EmitterPlan(
-            name=entry.name,
-            stream=entry.name,
-            kind="provider",
-            cwd=entry.cwd,
-            command=entry.command,
-            args=entry.args,
-            env=entry.env,
-            auto_start=entry.auto_start,
-        )
-    schedule = entry.schedule or Schedule("continuous")
-    return EmitterPlan(
-        name=entry.name,
-        stream=entry.stream or entry.name,
-        kind=schedule.kind,
-        cwd=entry.cwd,
-        command=entry.command,
-        prompt=entry.prompt,
-        shell=entry.shell,
-        env=entry.env,
-        every=schedule.seconds,
-        max_runs=entry.max_runs,
-        auto_start=entry.auto_start,
-        include_stderr=entry.include_stderr,
-        rules=entry.rules,
-        injector=entry.injector,
-        delivery=entry.delivery,
-    )
 
 
 def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
@@ -86,11 +53,11 @@ def file_problem(folder: str, problem: ConfigProblem) -> FileProblem:
 
 def _plan(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> EmitterPlan:
     try:
-        return plan_of(startable(configuration, entry))
+        return plan_of(configuration, entry)
     except OSError:  # it cannot be started: that is said when it is to be
-        bare = startable(configuration, msgspec.structs.replace(entry, cwd=None))
+        bare = plan_of(configuration, msgspec.structs.replace(entry, cwd=None))
         cwd = os.path.normpath(Path(configuration.folder, entry.cwd or ""))
-        return msgspec.structs.replace(plan_of(bare), cwd=cwd)
+        return msgspec.structs.replace(bare, cwd=cwd)
 
 
 def _emitter_read(configuration: Configuration, entry: EmitterEntry) -> EmitterEntryRead:
@@ -105,14 +72,14 @@ def _emitter_read(configuration: Configuration, entry: EmitterEntry) -> EmitterE
 
 
 def asking(
-    proposal: Proposal[Startable], entry: EmitterEntry | ProviderEntry, file: str | None
+    proposal: Proposal[EmitterPlan], entry: EmitterEntry | ProviderEntry, file: str | None
 ) -> MustAsk:
     """Return what the person is asked; all texts of it can be encoded. `file` is the entry's."""
     return MustAsk(proposal.digest, _detail(proposal, entry, file), proposal.why)
 
 
 def _detail(
-    proposal: Proposal[Startable], entry: EmitterEntry | ProviderEntry, file: str | None
+    proposal: Proposal[EmitterPlan], entry: EmitterEntry | ProviderEntry, file: str | None
 ) -> dict[str, Any]:
     """Return a proposal for the approval's sheet (`tapui/wire/README.md` has the keys)."""
     shown = proposal.entry
@@ -125,7 +92,7 @@ def _detail(
         "isOutside": proposal.is_outside,
         "shell": shown.shell,
         "env": dict(shown.env),
-        "schedule": runs_in_words(plan_of(shown)),
+        "schedule": runs_in_words(shown),
         "maxRuns": shown.max_runs,
         "autoStart": shown.auto_start,
         "includeStderr": shown.include_stderr,

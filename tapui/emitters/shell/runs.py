@@ -79,7 +79,7 @@ class RunShell:
             plan.cwd,
             env,
             shell=plan.shell,
-            args=list(plan.args) if plan.kind == "provider" else None,
+            args=list(plan.args) if plan.is_provider else None,
             include_stderr=plan.include_stderr,
             rules=effect.rules,
         )

@@ -5,11 +5,11 @@ import os
 import msgspec
 
 from tapui.consents.consents import Consented
-from tapui.consents.emitters import EmitterConsents, Startable, startable
+from tapui.consents.emitters import EmitterConsents, plan_of
 from tapui.consents.kept import Kept
 from tapui.core.effects import SaveEmitter
-from tapui.core.emitters.plans import EmitterPlan
-from tapui.emitters.config.entries import Configuration, EmitterEntry, Schedule, StreamEntry
+from tapui.core.emitters.plans import EmitterPlan, Schedule
+from tapui.emitters.config.entries import Configuration, EmitterEntry, StreamEntry
 from tapui.emitters.config.reading import OLD_FILES, read
 from tapui.emitters.config.saving import SaveError, save_emitter, save_stream
 from tapui.files.foreign_file import reason
@@ -65,7 +65,7 @@ class EmitterKeeping:
     def _new(self, folder: str, plan: EmitterPlan) -> EmitterEntry:
         """Return the entry of an emitter that the agent has started."""
         given = self._effect.entry
-        assert plan.kind != "provider", "the core keeps emitters alone"
+        assert plan.schedule is not None, "the core keeps emitters alone"
         cwd: str | None = os.path.realpath(plan.cwd)
         if cwd is not None and is_within(cwd, folder):
             inner = os.path.relpath(cwd, folder)
@@ -74,8 +74,9 @@ class EmitterKeeping:
             name=plan.name,
             command=plan.command,
             prompt=plan.prompt,
-            schedule=Schedule(plan.kind, plan.every if plan.kind == "timed" else None),
-            stream=plan.stream,
+            # The delay of a run that was to come once is over when a file is read.
+            schedule=Schedule("oneTime") if plan.runs == "oneTime" else plan.schedule,
+            stream=plan.stream_name,
             cwd=cwd,
             shell=plan.shell,
             env=dict(plan.env),
@@ -100,13 +101,13 @@ class EmitterKeeping:
 
     # Consent
 
-    def _allowed(self, before: Configuration) -> dict[str, Kept[Startable]]:
+    def _allowed(self, before: Configuration) -> dict[str, Kept[EmitterPlan]]:
         kept = {
             one.entry.name: one
             for _, one in self._consents.listed(before.folder)
             if one.entry.kind == "emitter"
         }
-        found: dict[str, Kept[Startable]] = {}
+        found: dict[str, Kept[EmitterPlan]] = {}
         for entry in before.emitters:
             if entry.name not in kept:
                 continue
@@ -119,7 +120,7 @@ class EmitterKeeping:
         return found
 
     def _keep_consents(
-        self, expected: Configuration, after: Configuration, allowed: dict[str, Kept[Startable]]
+        self, expected: Configuration, after: Configuration, allowed: dict[str, Kept[EmitterPlan]]
     ) -> frozenset[str]:
         own = set()
         for entry in after.emitters:
@@ -139,7 +140,7 @@ class EmitterKeeping:
         return frozenset(own)
 
     def _keep_consent(
-        self, after: Configuration, entry: EmitterEntry, former: Kept[Startable] | None
+        self, after: Configuration, entry: EmitterEntry, former: Kept[EmitterPlan] | None
     ) -> None:
         """Keep the consent to an entry in its present spelling. Raises `OSError`."""
         standing = self._consents.standing(after, entry)
@@ -158,8 +159,8 @@ def _expected(before: Configuration, entry: EmitterEntry, stream: StreamEntry) -
     return msgspec.structs.replace(before, emitters=(*emitters, entry), streams=(*streams, stream))
 
 
-def _started(configuration: Configuration, entry: EmitterEntry) -> Startable | None:
+def _started(configuration: Configuration, entry: EmitterEntry) -> EmitterPlan | None:
     try:
-        return startable(configuration, entry)
+        return plan_of(configuration, entry)
     except OSError:
         return None

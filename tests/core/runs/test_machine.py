@@ -282,7 +282,7 @@ class EmitterMachine(RuleBasedStateMachine):
             if emitter.held is not None:
                 assert emitter.held in emitter.session.injects
                 assert len(emitter.held.lines or ()) <= limits.MAX_HELD_LINES
-            if emitter.plan.max_runs is not None and emitter.plan.kind != "oneTime":
+            if emitter.plan.max_runs is not None and emitter.plan.runs != "oneTime":
                 assert emitter.runs <= emitter.plan.max_runs
 
     @invariant()

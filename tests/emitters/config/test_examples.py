@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from tapui.emitters.config.entries import EmitterEntry, Schedule
+from tapui.core.emitters.plans import Schedule
+from tapui.emitters.config.entries import EmitterEntry
 from tapui.emitters.config.saving import save_emitter
 from tests.emitters.config.folder import configured
 

@@ -9,8 +9,9 @@ import msgspec
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tapui.core.emitters.plans import Schedule
 from tapui.emitters.config.document import JsonDocument
-from tapui.emitters.config.entries import EmitterEntry, Schedule, StreamEntry, normalised_name
+from tapui.emitters.config.entries import EmitterEntry, StreamEntry, normalised_name
 from tapui.emitters.config.reading import FoundFile, configuration_of, read
 from tapui.emitters.config.saving import SaveError, remove_emitter, save_emitter, save_stream
 from tapui.text import safe_text

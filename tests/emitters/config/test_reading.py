@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from tapui.core.emitters.plans import Schedule
 from tapui.emitters.config.entries import (
     MAX_EMITTERS,
     MAX_PATTERN_CHARACTERS,
     EmitterEntry,
-    Schedule,
     normalised_name,
 )
 from tapui.emitters.config.reading import read

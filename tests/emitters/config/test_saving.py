@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from tapui.core.emitters.plans import Schedule
 from tapui.emitters.config import saving
-from tapui.emitters.config.entries import EmitterEntry, Schedule, StreamEntry
+from tapui.emitters.config.entries import EmitterEntry, StreamEntry
 from tapui.emitters.config.reading import read
 from tapui.emitters.config.saving import (
     SaveError,

@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, MayStart, MustAsk, SavedEmitter
+from tapui.core.emitters.plans import (
+    EmitterEntryRead,
+    EmitterPlan,
+    MayStart,
+    MustAsk,
+    SavedEmitter,
+    Schedule,
+)
 from tapui.emitters.shell import save_order
 from tapui.emitters.shell.folders import FolderShell
 from tapui.wire.provider import FilterRule
@@ -48,10 +55,12 @@ class Place:
             assert self.shell.keep(kept) is None
 
     def save(self, name: str = "watch", *, is_new: bool = False, **given: Any) -> SavedEmitter:
-        plan = {"kind": "continuous", "stream": name, "cwd": self.path, "command": "x"}
+        plan = {"schedule": Schedule("continuous"), "cwd": self.path, "command": "x"}
         plan |= given.pop("plan", {})
         entry = EmitterEntryRead(
-            plan=EmitterPlan(name=name, **plan), ownership="modelOwned", lifespan="temporary"
+            plan=EmitterPlan(kind="emitter", name=name, **{"stream": name, **plan}),
+            ownership="modelOwned",
+            lifespan="temporary",
         )
         effect = SaveEmitter(ticket=1, folder=self.path, entry=entry, is_new=is_new, **given)
         return self.shell.save(effect)
@@ -150,8 +159,7 @@ def test_what_the_agent_started_is_written_whole_and_allowed(place: Place) -> No
     place.open()
     (place.folder / "sub").mkdir()
     plan = {
-        "kind": "timed",
-        "every": 300,
+        "schedule": Schedule("timed", 300),
         "command": "npm test",
         "cwd": f"{place.path}/sub",
         "stream": "tests",

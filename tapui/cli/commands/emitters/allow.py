@@ -121,7 +121,7 @@ def _allow_file(run: ConsentRun) -> int:
     for plan in (one.plan for one in folder_emitters("", configuration).entries):
         if args.name not in (None, plan.name):
             continue
-        entry = entry_of(configuration, plan.name, is_provider=plan.kind == "provider")
+        entry = entry_of(configuration, plan.name, is_provider=plan.is_provider)
         assert entry is not None, "it was read from this configuration"
         try:
             standing = consents.standing(configuration, entry)

@@ -18,9 +18,9 @@ from tapui.cli.failure import FAILED, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.consents.consents import Consented
-from tapui.consents.emitters import EmitterConsents, files_of, startable
+from tapui.consents.emitters import EmitterConsents, files_of, plan_of
 from tapui.core.emitters import registry
-from tapui.core.runs.schedules import span_in_words
+from tapui.core.emitters.plans import interval_text
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
 from tapui.emitters.config.reading import read
 from tapui.emitters.shell.plans import asking, file_problem, folder_emitters
@@ -87,7 +87,7 @@ def _schedule(emitter: Emitter) -> str:
     """Return when an emitter runs, in a few words."""
     match emitter.kind:
         case "timed":
-            return f"every {span_in_words(emitter.every or 1)}"
+            return f"every {interval_text(emitter.every or 1)}"
         case "oneTime":
             return "once"
         case "idle":
@@ -189,7 +189,7 @@ def _configured(configuration: Configuration, state: Path) -> list[Emitter]:
     consents = EmitterConsents(state)
     found = []
     for one in folder_emitters(configuration.folder, configuration).entries:
-        is_provider = one.plan.kind == "provider"
+        is_provider = one.plan.is_provider
         entry = entry_of(configuration, one.plan.name, is_provider=is_provider)
         emitter = registry.configured(one, configuration.folder)
         found.append(replace(emitter, why=_standing(consents, configuration, entry)))
@@ -210,7 +210,7 @@ def _not_covered(listed: Sequence[Emitter]) -> list[list[str]]:
         entry = entry_of(file, one.name, is_provider=one.kind == "provider")
         with contextlib.suppress(OSError):  # it cannot run in its folder, which its state tells
             if entry is not None:
-                found[-1] += files_of(file.folder, startable(file, entry)).uncovered
+                found[-1] += files_of(file.folder, plan_of(file, entry)).uncovered
     return found
 
 
