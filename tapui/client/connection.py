@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway, Refused, silent
-from tapui.client.socket import OPEN_SECONDS, GatewaySocket
+from tapui.client.line import OPEN_SECONDS
+from tapui.client.socket import GatewaySocket
 from tapui.wire.events import AnyEvent, Entry
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
@@ -100,6 +101,10 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
 
     async def close(self) -> None:
         await self._socket.close()
+
+    def abort(self) -> None:
+        """Cut the connection off, without a farewell."""
+        self._socket.abort()
 
     @property
     def received_bytes(self) -> int:

@@ -122,6 +122,10 @@ class NoGateway(GatewayError):  # noqa: N818 - named for what is the case
     """No gateway answers."""
 
 
+class NothingThere(NoGateway):
+    """Nothing listens on the gateway's port."""
+
+
 class GatewayLost(GatewayError):  # noqa: N818
     """The gateway went away, or stopped making sense, in the middle."""
 
@@ -144,9 +148,8 @@ def silent(url: str) -> GatewayLost:
     return GatewayLost(f"the gateway at {url} does not answer")
 
 
-def gone(url: str) -> NoGateway:
-    """Return the error for a gateway on whose port nothing listens any more."""
-    return NoGateway(f"the gateway at {url} is gone")
+def gone(url: str) -> NothingThere:
+    return NothingThere(f"the gateway at {url} is gone")
 
 
 def not_ours(url: str, status: int | None = None, body: bytes | bytearray = b"") -> GatewayError:

@@ -1,8 +1,4 @@
-"""One look at a running gateway: its state, and no more.
-
-For commands that run every few seconds: a blocking socket under websockets' own protocol. The event
-loop alone would take a third of such a command's time to import.
-"""
+"""One look at a running gateway: its state, and no more. It blocks, and needs no event loop."""
 
 import contextlib
 import socket
@@ -11,10 +7,6 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import msgspec
-from websockets.client import ClientProtocol
-from websockets.frames import Frame, Opcode
-from websockets.http11 import Response
-from websockets.uri import parse_uri
 
 from tapui.client.gateways import (
     MAX_SNAPSHOT_BYTES,
@@ -23,14 +15,14 @@ from tapui.client.gateways import (
     Refused,
     gone,
     no_place,
-    not_ours,
     silent,
 )
+from tapui.client.websocket import GatewayWebSocket
 from tapui.home import local_socket
 from tapui.wire import codec
 from tapui.wire.errors import ErrorCode
 from tapui.wire.limits import PROTOCOL_VERSION
-from tapui.wire.message import Error, Message
+from tapui.wire.message import Error
 from tapui.wire.provider import Auth, Sessions
 from tapui.wire.tower import TowerHello, TowerSnapshot
 
@@ -52,10 +44,10 @@ def glance(gateway: FoundGateway, *, name: str, seconds: float = SECONDS) -> Tow
     except OSError:
         raise gone(gateway.url) from None
     with line:
-        protocol = ClientProtocol(parse_uri(gateway.url), max_size=MAX_SNAPSHOT_BYTES)
-        for message in _conversation(gateway.url, line, protocol, seconds):
+        websocket = GatewayWebSocket(gateway.url, MAX_SNAPSHOT_BYTES)
+        for message in _conversation(line, websocket, seconds):
             if message is None:
-                _say(protocol, Auth(token=token))
+                websocket.send(codec.encode(Auth(token=token)))
             elif isinstance(message, Error):
                 if message.code == ErrorCode.RATE_LIMITED:
                     raise no_place(gateway.url, message.message)
@@ -63,7 +55,7 @@ def glance(gateway: FoundGateway, *, name: str, seconds: float = SECONDS) -> Tow
             elif isinstance(message, TowerSnapshot):
                 return message
             else:
-                _say(protocol, TowerHello(PROTOCOL_VERSION, name, "client"))
+                websocket.send(codec.encode(TowerHello(PROTOCOL_VERSION, name, "client")))
     raise AssertionError("a conversation ends by raising")
 
 
@@ -75,44 +67,26 @@ def _line(gateway: FoundGateway, seconds: float) -> socket.socket:
     return socket.create_connection((where.hostname or "", where.port or 80), seconds)
 
 
-def _say(protocol: ClientProtocol, message: Message) -> None:
-    protocol.send_text(codec.encode(message))
-
-
 def _conversation(
-    url: str, line: socket.socket, protocol: ClientProtocol, seconds: float
+    line: socket.socket, websocket: GatewayWebSocket, seconds: float
 ) -> Iterator[Sessions | TowerSnapshot | Error | None]:
     """Yield None once the connection is open, then what comes. Raises `GatewayError` at the end."""
     until = time.monotonic() + seconds
-    protocol.send_request(protocol.connect())
-    text = b""
     while True:
+        was_open = websocket.is_open
         try:
-            for data in protocol.data_to_send():
-                line.sendall(data)
+            line.sendall(websocket.unsent()[0])
             line.settimeout(max(until - time.monotonic(), 0.001))
             came = line.recv(_PIECE)
         except TimeoutError:
-            raise silent(url) from None
+            raise silent(websocket.url) from None
         except OSError:
             raise GatewayLost("the gateway closed the connection") from None
-        if came:
-            protocol.receive_data(came)
-        else:
-            protocol.receive_eof()
-        for event in protocol.events_received():
-            if isinstance(event, Response):
-                if protocol.handshake_exc is not None:
-                    raise not_ours(url, event.status_code, event.body)
-                yield None
-            elif isinstance(event, Frame) and event.opcode in (Opcode.TEXT, Opcode.CONT):
-                text += event.data
-                if event.fin:
-                    yield _read(text)
-                    text = b""
-        if not came or protocol.close_expected():
-            if protocol.handshake_exc is not None:
-                raise not_ours(url)
+        texts = websocket.received(came)
+        if websocket.is_open and not was_open:
+            yield None
+        yield from map(_read, texts)
+        if not came or websocket.is_ending():
             raise GatewayLost("the gateway closed the connection")
 
 

@@ -1,9 +1,7 @@
 """A host's end of the gateway over a socket: for a host in a process of its own."""
 
 import asyncio
-import contextlib
 import logging
-from collections import deque
 
 from tapui.client.gateways import GatewayLost
 from tapui.client.socket import GatewaySocket
@@ -16,8 +14,6 @@ from tapui.wire.surrogates import without_surrogates
 
 MAX_WAITING_BYTES = 32 * 1024 * 1024
 """What waits to be sent while the gateway does not read; beyond, the connection is given up."""
-FLUSH_SECONDS = 1.0
-"""How long a port that was closed may take to send what waits."""
 
 _log = logging.getLogger(__name__)
 
@@ -30,20 +26,16 @@ class HostSocket:
         self._receive = receive
         self._closed = closed
         self._loop = asyncio.get_running_loop()
-        self._outbox: deque[bytes] = deque()
-        self._waiting_bytes = 0
-        self._news = asyncio.Event()
         self._is_open = True
         self._loop.call_soon(self._deliver, socket.sessions)
         self._reading = asyncio.create_task(self._read(), name="read from the gateway")
-        self._writing = asyncio.create_task(self._write(), name="write to the gateway")
 
     def send(self, message: Message) -> None:
         """Queue a message to the gateway.
 
         One that is larger than the gateway takes is answered with its error at once.
         """
-        if not self._is_open:
+        if not self._is_open or not self._socket.is_open:
             return
         try:
             data = encode(message)
@@ -52,25 +44,20 @@ class HostSocket:
         if len(data) > limits.MAX_MESSAGE_BYTES:
             self._loop.call_soon(self._deliver, _too_large(message, len(data)))
             return
-        self._outbox.append(data)
-        self._waiting_bytes += len(data)
-        self._news.set()
-        if self._waiting_bytes > MAX_WAITING_BYTES:
+        self._socket.write(data)
+        if self._socket.unsent_bytes > MAX_WAITING_BYTES:
             _log.error("the gateway does not read: the connection to it is given up")
+            self._socket.abort()
+            self._reading.cancel()
             self._lose()
 
     def close(self) -> None:
         """End the connection, once what waits was sent; `wait_closed()` waits for that."""
         self._is_open = False
         self._reading.cancel()
-        self._news.set()
 
     async def wait_closed(self) -> None:
         await asyncio.wait([self._reading])
-        _, late = await asyncio.wait([self._writing], timeout=FLUSH_SECONDS)
-        for task in late:
-            task.cancel()
-            await asyncio.wait([task])
         await self._socket.close()
 
     def _deliver(self, message: Message) -> None:
@@ -84,9 +71,6 @@ class HostSocket:
     def _lose(self) -> None:
         if self._is_open:
             self._is_open = False
-            self._outbox.clear()
-            self._reading.cancel()
-            self._news.set()
             self._closed()
 
     async def _read(self) -> None:
@@ -98,17 +82,6 @@ class HostSocket:
         except GatewayLost as error:
             _log.info("%s", error)
             self._lose()
-
-    async def _write(self) -> None:
-        with contextlib.suppress(GatewayLost):  # the reader loses it too
-            while self._is_open or self._outbox:
-                while self._outbox:
-                    data = self._outbox.popleft()
-                    await self._socket.send_bytes(data)
-                    self._waiting_bytes -= len(data)
-                self._news.clear()
-                if self._is_open:
-                    await self._news.wait()
 
 
 def _too_large(message: Message, size: int) -> Error:

@@ -69,7 +69,7 @@ async def towers_commands_and_providers_come(gateway: Gateway) -> None:
         for _ in range(RECONNECTIONS):
             async with asyncio.timeout(WITHIN):
                 tower = await GatewayConnection.open(end, role="tower")
-            tower._socket._socket.transport.abort()
+            tower.abort()
         async with asyncio.timeout(WITHIN):
             await asyncio.to_thread(glance, end, name="test")
     async with asyncio.timeout(WITHIN):
