@@ -1,24 +1,17 @@
-"""What tapui and the bridge of one MCP server say to each other: a JSON object on each line.
+"""What tapui and the bridge of one MCP server say to each other.
 
-tapui writes to the bridge's standard input, the bridge to its standard output; nothing else is
-written there. The first line is `start`. Times are seconds. When its input ends, the bridge stops
-the server and ends, as after `stop`.
+The first message is `start`. Times are seconds. When its channel ends, the bridge stops the server
+and ends, as after `stop`.
 """
 
-from typing import Literal, TypeVar
+from typing import Literal
 
-import msgspec
 from msgspec import Raw, Struct
 
+from tapui.runtime.children.lines import LineCodec
 from tapui.secret import Secret
 from tapui.wire.limits import MAX_TOOLS
 from tapui.wire.message import OptionalRaw, ToolOutcome
-from tapui.wire.surrogates import without_surrogates
-
-M = TypeVar("M")
-
-MAX_LINE_BYTES = 16 * 1024 * 1024
-"""A line, without its end."""
 
 Stage = Literal["package", "start", "handshake", "list", "call", "connection"]
 """Where a server was lost: the package `mcp` is not there, its program or address cannot be
@@ -27,14 +20,14 @@ rest."""
 
 
 class BridgeMessage(Struct, tag_field="type", rename="camel", omit_defaults=True, frozen=True):
-    """A line between tapui and a bridge."""
+    """A message between tapui and a bridge."""
 
 
 # tapui → bridge
 
 
 class ServerStart(BridgeMessage, tag="start", frozen=True):
-    """Run this server; the first line, once. The answer is `ready` or `lost`.
+    """Run this server; the first message, once. The answer is `ready` or `lost`.
 
     One of `command` (a program with `args`, started in `cwd`) and `url` (streamable HTTP, called
     with `headers`). `env` comes on top of the few variables that every server gets (HOME, PATH,
@@ -206,52 +199,6 @@ FromBridge = (
 )
 
 
-class LineError(Exception):
-    """A line that is too long, or no message. Its text never quotes the line."""
-
-
-def _encoded(value: object) -> object:
-    if isinstance(value, Secret):
-        return value.reveal()
-    raise NotImplementedError(type(value).__name__)
-
-
-def _decoded(wanted: type, value: object) -> object:
-    if wanted is Secret and isinstance(value, str):
-        return Secret(value)
-    raise NotImplementedError(wanted.__name__)
-
-
-_encoder = msgspec.json.Encoder(enc_hook=_encoded)
-_to_bridge: msgspec.json.Decoder[ToBridge] = msgspec.json.Decoder(ToBridge, dec_hook=_decoded)
-_from_bridge: msgspec.json.Decoder[FromBridge] = msgspec.json.Decoder(FromBridge)
-
-
-def line(message: BridgeMessage) -> bytes:
-    """Return a message as a line with its end. Raises `LineError`."""
-    try:
-        text = _encoder.encode(without_surrogates(message))
-    except UnicodeEncodeError:
-        raise LineError("a variable or header that is not UTF-8") from None
-    if len(text) > MAX_LINE_BYTES:
-        raise LineError(f"a line of {len(text)} bytes")
-    return text.replace(b"\n", b" ") + b"\n"  # JSON that is passed through may have ends of lines
-
-
-def read_by_bridge(text: bytes) -> ToBridge:
-    """Return the message of a line. Raises `LineError`."""
-    return _read(_to_bridge, text)
-
-
-def read_by_tapui(text: bytes) -> FromBridge:
-    """Return the message of a line. Raises `LineError`."""
-    return _read(_from_bridge, text)
-
-
-def _read(decoder: msgspec.json.Decoder[M], text: bytes) -> M:
-    if len(text) > MAX_LINE_BYTES:
-        raise LineError(f"a line of {len(text)} bytes")
-    try:
-        return decoder.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise LineError(f"no message of a bridge: {type(error).__name__}") from None
+AT_BRIDGE: LineCodec[ToBridge] = LineCodec(ToBridge, mends=True)
+AT_TAPUI: LineCodec[FromBridge] = LineCodec(FromBridge, mends=True)
+"""The lines as each of them reads them. What a server says may have halves of characters."""

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from mcp_types import JSONRPCError
 
-from tapui.hosts.mcp.door import MAX_LINE, ClientLines
+from tapui.hosts.mcp.door import ClientLines
+from tapui.runtime.children.lines import MAX_LINE_BYTES
 from tests.rig.gateway import Home, tapui_argv
 
 CALL = b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": %s}'
-LARGE = b'"' + b"x" * MAX_LINE + b'"'
+LARGE = b'"' + b"x" * MAX_LINE_BYTES + b'"'
 
 
 async def read(written: bytes) -> tuple[list[str], list[JSONRPCError]]:

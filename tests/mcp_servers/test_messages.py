@@ -5,17 +5,15 @@ import pytest
 from msgspec import Raw
 
 from tapui.mcp_servers.messages import (
-    MAX_LINE_BYTES,
+    AT_BRIDGE,
+    AT_TAPUI,
     AnsweredForm,
-    LineError,
     ServerAsks,
     ServerSession,
     ServerStart,
     ServerStop,
-    line,
-    read_by_bridge,
-    read_by_tapui,
 )
+from tapui.runtime.children.lines import MAX_LINE_BYTES, LineError, LongLine
 from tapui.secret import Secret
 
 
@@ -29,7 +27,7 @@ def test_secrets_cross_the_line_and_show_nowhere_else() -> None:
     )
     opened = ServerSession("s1", Secret("s3cr3t-token"), "/tmp")
     assert "s3cr3t" not in repr(start) + repr(opened) + str(start)
-    read = read_by_bridge(line(start))
+    read = AT_BRIDGE.decode(AT_TAPUI.encode(start))
     assert isinstance(read, ServerStart)
     assert "s3cr3t" not in repr(read)
     assert read.env["TOKEN"].reveal() == "s3cr3t-env"
@@ -38,16 +36,16 @@ def test_secrets_cross_the_line_and_show_nowhere_else() -> None:
 
 def test_a_message_is_one_line() -> None:
     asked = ServerAsks("1", "Name?\nReally?", Raw(b'{\n "type":\r\n "object"\n}'))
-    text = line(asked)
+    text = AT_BRIDGE.encode(asked)
     assert text.count(b"\n") == 1
-    read = read_by_tapui(text)
+    read = AT_TAPUI.decode(text)
     assert isinstance(read, ServerAsks)
     assert read.message == "Name?\nReally?"
     assert msgspec.json.decode(read.schema) == {"type": "object"}
 
 
 def test_half_of_a_character_does_not_stop_a_line() -> None:
-    read = read_by_tapui(line(ServerAsks("1", "a\ud83d", Raw(b"{}"))))
+    read = AT_TAPUI.decode(AT_BRIDGE.encode(ServerAsks("1", "a\ud83d", Raw(b"{}"))))
     assert isinstance(read, ServerAsks)
     assert read.message == "a\ufffd"
 
@@ -58,13 +56,13 @@ def test_half_of_a_character_does_not_stop_a_line() -> None:
 )
 def test_what_is_no_message_is_refused_without_quoting_it(text: bytes) -> None:
     with pytest.raises(LineError) as refused:
-        read_by_bridge(text)
+        AT_BRIDGE.decode(text)
     assert "s3cr3t" not in str(refused.value)
 
 
 def test_a_line_has_a_bound() -> None:
-    with pytest.raises(LineError, match="a line of"):
-        line(AnsweredForm("1", "accept", Raw(b'"' + b"x" * MAX_LINE_BYTES + b'"')))
-    with pytest.raises(LineError, match="a line of"):
-        read_by_bridge(b" " * (MAX_LINE_BYTES + 1))
-    assert read_by_bridge(line(ServerStop())) == ServerStop()
+    with pytest.raises(LineError, match="a message of"):
+        AT_TAPUI.encode(AnsweredForm("1", "accept", Raw(b'"' + b"x" * MAX_LINE_BYTES + b'"')))
+    with pytest.raises(LineError, match="a message of"):
+        AT_BRIDGE.decode(LongLine(MAX_LINE_BYTES + 1, b"", b""))
+    assert AT_BRIDGE.decode(AT_TAPUI.encode(ServerStop())) == ServerStop()

@@ -1,18 +1,13 @@
-"""A bridge as tapui starts it: lines on its standard streams."""
+"""A bridge as tapui starts it: lines over a socket pair."""
 
 import asyncio
+import socket
 import sys
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tapui.mcp_servers.messages import (
-    MAX_LINE_BYTES,
-    BridgeMessage,
-    FromBridge,
-    ServerStart,
-    line,
-    read_by_tapui,
-)
+from tapui.mcp_servers.messages import AT_TAPUI, BridgeMessage, FromBridge, ServerStart
+from tapui.runtime.children.lines import MAX_LINE_BYTES
 from tests.rig.gateway import Home
 
 M = TypeVar("M")
@@ -31,13 +26,17 @@ class BridgeProcess:
         self.errors = ""
 
     async def __aenter__(self) -> Self:
-        self.process = await asyncio.create_subprocess_exec(
-            *self._argv,
-            env=self._home.env(),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=2 * MAX_LINE_BYTES,
+        ours, theirs = socket.socketpair()
+        with theirs:
+            self.process = await asyncio.create_subprocess_exec(
+                *self._argv,
+                str(theirs.fileno()),
+                env=self._home.env(),
+                stderr=asyncio.subprocess.PIPE,
+                pass_fds=(theirs.fileno(),),
+            )
+        self._reader, self._writer = await asyncio.open_connection(
+            sock=ours, limit=2 * MAX_LINE_BYTES
         )
         self._reading = asyncio.gather(self._read(), self._read_errors())
         if self._start is not None:
@@ -53,10 +52,12 @@ class BridgeProcess:
         await self.end()
 
     async def say(self, message: BridgeMessage) -> None:
-        """Send a line."""
-        assert self.process.stdin is not None
-        self.process.stdin.write(line(message))
-        await self.process.stdin.drain()
+        await self.write(AT_TAPUI.encode(message))
+
+    async def write(self, data: bytes) -> None:
+        """Send what may be no line."""
+        self._writer.write(data)
+        await self._writer.drain()
 
     async def heard(
         self, kind: type[M], *, times: int = 1, within: float = 20.0, **fields: Any
@@ -82,9 +83,9 @@ class BridgeProcess:
         return newest
 
     async def end(self) -> int:
-        """Close its input; return its exit code once it has ended."""
-        assert self.process.stdin is not None
-        self.process.stdin.close()
+        """Close the channel; return its exit code once it has ended."""
+        if self._writer.can_write_eof() and not self._writer.is_closing():
+            self._writer.write_eof()
         try:
             async with asyncio.timeout(ENDS_WITHIN):
                 code = await self.process.wait()
@@ -93,12 +94,12 @@ class BridgeProcess:
             await self.process.wait()
             raise AssertionError(f"the bridge did not end; {self.errors}") from None
         await self._reading
+        self._writer.close()
         return code
 
     async def _read(self) -> None:
-        assert self.process.stdout is not None
-        while text := await self.process.stdout.readline():
-            self.told.append(read_by_tapui(text))
+        while text := await self._reader.readline():
+            self.told.append(AT_TAPUI.decode(text))
             self._news.set()
 
     async def _read_errors(self) -> None:

@@ -54,14 +54,11 @@ from pydantic import ValidationError
 
 from tapui import __version__
 from tapui.hosts.for_models import IMAGES, description_for_model, media_of, text_for_model
+from tapui.runtime.children.lines import MAX_LINE_BYTES, LineSplitter, LongLine
 from tapui.text import safe_name, safe_text
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome, ToolProgress
 
-MAX_LINE = 16 * 1024 * 1024
-"""Bytes of a line; a call's arguments have far fewer. The rest of a longer one is not kept."""
 _PIECE = 256 * 1024
-_END = 256
-"""Bytes at the beginning and the end of a line too long, in which its id is looked for."""
 _ID = rb'"id"\s*:\s*(-?\d{1,18}|"[^"\\]{1,100}")\s*'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb",")
 _LAST = re.compile(rb",\s*" + _ID + rb"\}\s*\Z")
@@ -77,37 +74,29 @@ class ClientLines:
         self._refuse = refuse
 
     async def __aiter__(self) -> AsyncIterator[str]:
-        async for line, size in self._split():
-            fault = _too_long(line, size) if size > MAX_LINE else _fault_of(line)
-            if fault is not None:
-                await self._refuse(fault)
-            elif line.strip():
-                yield line.decode("utf-8", "replace")
-
-    async def _split(self) -> AsyncIterator[tuple[bytes, int]]:
-        """Yield (line, its bytes); of one that is too long, its beginning and its end."""
-        kept, size = bytearray(), 0
+        lines = LineSplitter()
         while piece := await run_sync(os.read, self._descriptor, _PIECE):
-            *whole, rest = piece.split(b"\n")
-            for part in whole:
-                size += len(part)
-                yield bytes(_kept(kept, part, size)), size
-                kept, size = bytearray(), 0
-            size += len(rest)
-            kept = _kept(kept, rest, size)
-        if size:
-            yield bytes(kept), size
+            for line in lines.feed(piece):
+                if text := await self._taken(line):
+                    yield text
+        for line in lines.finish():
+            if text := await self._taken(line):
+                yield text
+
+    async def _taken(self, line: bytes | LongLine) -> str:
+        """Return what the package reads of a line; one that it cannot read is refused."""
+        if isinstance(line, LongLine):
+            await self._refuse(_too_long(line))
+        elif (fault := _fault_of(line)) is not None:
+            await self._refuse(fault)
+        elif line.strip():
+            return line.decode("utf-8", "replace")
+        return ""
 
 
-def _kept(kept: bytearray, part: bytes, size: int) -> bytearray:
-    """Return what is kept of a line of `size` bytes with its next part."""
-    kept += part
-    return kept if size <= MAX_LINE else kept[:_END] + kept[-_END:]
-
-
-def _too_long(ends: bytes, size: int) -> JSONRPCError:
-    found = _FIRST.match(ends[:_END]) or _LAST.search(ends[-_END:])
-    said = f"a message has at most {MAX_LINE} bytes, this one has {size}"
+def _too_long(line: LongLine) -> JSONRPCError:
+    found = _FIRST.match(line.first) or _LAST.search(line.last)
+    said = f"a message has at most {MAX_LINE_BYTES} bytes, this one has {line.size}"
     return _error(json.loads(found[1]) if found is not None else None, INVALID_REQUEST, said)
 
 

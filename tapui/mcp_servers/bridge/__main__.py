@@ -1,103 +1,60 @@
-"""The bridge as a process: lines on its standard streams, and nothing else there."""
+"""The bridge as a process: `python -m tapui.mcp_servers.bridge END`, its end of a socket pair."""
 
 import asyncio
-import contextlib
 import logging
-import os
 import signal
+import socket
 import sys
-import threading
-from typing import BinaryIO
 
 from tapui.mcp_servers.messages import (
-    MAX_LINE_BYTES,
+    AT_BRIDGE,
     BridgeMessage,
-    LineError,
     ServerLost,
     ServerStart,
     ServerStop,
     ServerTold,
     ToBridge,
-    line,
-    read_by_bridge,
 )
+from tapui.runtime.children.channel import Channel
+from tapui.runtime.children.lines import LineError, inherited_end
 from tapui.runtime.processes.reaping import Orphans
 
 
 def main() -> None:
-    """Run until the input ends."""
+    """Run until tapui closes the channel or is gone."""
     logging.basicConfig(stream=sys.stderr, level=logging.ERROR)
-    # What anything here prints goes to standard error: the lines have a descriptor of their own.
-    out = os.fdopen(os.dup(1), "wb", buffering=0)
-    os.dup2(2, 1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for tapui, which then ends the input
-    first = sys.stdin.buffer.readline(MAX_LINE_BYTES + 1)
-    if not first:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for tapui, which closes the channel
+    asyncio.run(_serve(inherited_end(sys.argv[1])))
+
+
+async def _serve(end: socket.socket) -> None:
+    received: asyncio.Queue[ToBridge | LineError | None] = asyncio.Queue()
+    channel = Channel("tapui", AT_BRIDGE, received.put_nowait, on_bad_line=received.put_nowait)
+    channel.ended.add_done_callback(lambda _: received.put_nowait(None))
+    await channel.open(end)
+
+    def tell(message: BridgeMessage) -> None:
+        try:
+            channel.send(message)
+        except LineError as error:
+            channel.send(ServerTold("error", f"something could not be told: {error}"))
+
+    start = await received.get()
+    if start is None:
         return
-    try:
-        start = read_by_bridge(first)
-        if not isinstance(start, ServerStart):
-            raise LineError("the first line is not `start`")
-    except LineError as error:
-        sys.exit(f"tapui.mcp_servers.bridge: {error}")
+    if not isinstance(start, ServerStart):
+        sys.exit("tapui.mcp_servers.bridge: the first line is not `start`")
     try:
         from tapui.mcp_servers.bridge.bridge import Bridge
     except ImportError as error:
         hint = "install tapui with the extra `mcp`"
-        out.write(line(ServerLost("package", f"the package mcp cannot be used: {error}", hint)))
+        tell(ServerLost("package", f"the package mcp cannot be used: {error}", hint))
         return
-
-    async def run() -> None:
-        lines: asyncio.Queue[ToBridge | None] = asyncio.Queue()
-        tell = _Teller(out)
-        bridge = Bridge(start, tell.tell)
-        loop = asyncio.get_running_loop()
-        Orphans(loop).adopt()  # what the server leaves behind stays known as an agent's
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            loop.add_signal_handler(number, lines.put_nowait, ServerStop())
-        threading.Thread(
-            target=_read, args=(sys.stdin.buffer, loop, lines, tell), daemon=True
-        ).start()
-        await bridge.run(lines)
-
-    asyncio.run(run())
-
-
-class _Teller:
-    """Writes lines. When tapui reads no more, the end of the input follows."""
-
-    def __init__(self, out: BinaryIO) -> None:
-        self._out = out
-
-    def tell(self, message: BridgeMessage) -> None:
-        try:
-            data = line(message)
-        except LineError as error:
-            data = line(ServerTold("error", f"something could not be told: {error}"))
-        view = memoryview(data)
-        with contextlib.suppress(BrokenPipeError):  # tapui is gone; the input ends, too
-            while view:
-                view = view[self._out.write(view) :]
-
-
-def _read(
-    source: BinaryIO,
-    loop: asyncio.AbstractEventLoop,
-    lines: "asyncio.Queue[ToBridge | None]",
-    tell: _Teller,
-) -> None:
-    """Hand lines to the loop, in a thread; the end of the input is None."""
-
-    def put(message: ToBridge | None) -> None:
-        with contextlib.suppress(RuntimeError):  # the loop is closed: the process ends
-            loop.call_soon_threadsafe(lines.put_nowait, message)
-
-    while text := source.readline(MAX_LINE_BYTES + 1):
-        try:
-            put(read_by_bridge(text))
-        except LineError as error:
-            tell.tell(ServerTold("error", f"a line was ignored: {error}"))
-    put(None)
+    loop = asyncio.get_running_loop()
+    Orphans(loop).adopt()  # what the server leaves behind stays known as an agent's
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, received.put_nowait, ServerStop())
+    await Bridge(start, tell).run(received)
 
 
 if __name__ == "__main__":

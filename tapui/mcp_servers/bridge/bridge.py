@@ -45,6 +45,7 @@ from tapui.provider.conversation import Listener
 from tapui.provider.serving import Serving
 from tapui.provider.socket_link import SocketLink, dial_socket
 from tapui.provider.tool import ToolFunction
+from tapui.runtime.children.lines import LineError
 from tapui.secret import Secret
 from tapui.text import safe_text
 from tapui.wire.message import ActiveSession
@@ -200,7 +201,7 @@ _CLASHING = re.compile(r"Tool '([A-Za-z0-9_-]{1,64})'")
 
 
 class Bridge:
-    """Made of the line `start`; `tell` sends a message to tapui."""
+    """Made of the message `start`; `tell` sends a message to tapui."""
 
     def __init__(self, start: ServerStart, tell: Callable[[BridgeMessage], None]) -> None:
         self._name = start.name
@@ -219,10 +220,10 @@ class Bridge:
         """How many calls of each session are under way."""
         self._trial: asyncio.Task[None] | None = None
 
-    async def run(self, lines: "asyncio.Queue[ToBridge | None]") -> None:
-        """Run the server and take lines until there is None, or `stop`."""
+    async def run(self, received: "asyncio.Queue[ToBridge | LineError | None]") -> None:
+        """Run the server and take messages until there is None, or `stop`."""
         running = asyncio.create_task(self._server.run(), name="the server")
-        taking = asyncio.create_task(self._take(lines), name="the lines from tapui")
+        taking = asyncio.create_task(self._take(received), name="the messages of tapui")
         try:
             await asyncio.wait({running, taking}, return_when="FIRST_COMPLETED")
         finally:
@@ -239,9 +240,9 @@ class Bridge:
             if not task.cancelled() and (error := task.exception()) is not None:
                 raise error
 
-    async def _take(self, lines: "asyncio.Queue[ToBridge | None]") -> None:
+    async def _take(self, received: "asyncio.Queue[ToBridge | LineError | None]") -> None:
         while True:
-            match await lines.get():
+            match await received.get():
                 case ServerSession() as opened:
                     self._sessions.open(opened)
                     await self._server.folders_changed()
@@ -256,6 +257,8 @@ class Bridge:
                     self._forms.answered(answer)
                 case TrialCall() as trial:
                     self._trial = asyncio.create_task(self._try(trial), name="a call on trial")
+                case LineError() as error:
+                    self._tell(ServerTold("error", f"a line was ignored: {error}"))
                 case ServerStart():
                     self.noticed("a second start was ignored: a bridge runs one server")
                 case _:

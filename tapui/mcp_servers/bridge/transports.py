@@ -21,13 +21,13 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from tapui.mcp_servers.bridge.output import ServerOutput, printed, read_lines
+from tapui.runtime.children.lines import LineSplitter, LongLine
 from tapui.runtime.processes.status import INSIDE
 from tapui.secret import Secret
 
 if TYPE_CHECKING:
     from mcp.client._transport import TransportStreams
 
-MAX_LINE_BYTES = 16 * 1024 * 1024
 LEAVE_SECONDS = 1.0
 """How long a server may take to end once its input has."""
 TERM_SECONDS = 0.5
@@ -36,8 +36,6 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 """Variables that a server gets besides its own."""
 
 _CHUNK = 64 * 1024
-_ENDS = 256
-"""Bytes kept of both ends of a line that is too long, to find its id in."""
 _VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
 _FIRST_ID = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb'\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
 _LAST_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*(?:,\s*' + _VERSION + rb")?\s*\}\s*$")
@@ -51,14 +49,6 @@ class ServerCommand:
     arguments: tuple[str, ...]
     variables: dict[str, str]
     folder: str | None
-
-
-class LineTooLong(Exception):  # noqa: N818 - a state of the peer
-    """A message of more than `MAX_LINE_BYTES`; `ends` are its first and last bytes."""
-
-    def __init__(self, size: int, ends: bytes) -> None:
-        super().__init__(f"a message of {size / 2**20:.1f} MiB was dropped")
-        self.ends = ends
 
 
 @contextlib.asynccontextmanager
@@ -92,10 +82,12 @@ async def stdio_transport(
     async def read() -> None:
         async with from_server:
             try:
-                async for line in _lines(from_it):
-                    message = _message(line, output)
-                    if message is not None:
-                        await from_server.send(message)
+                lines = LineSplitter()
+                while data := await from_it.read(_CHUNK):
+                    for line in lines.feed(data):
+                        message = _message(line, output)
+                        if message is not None:
+                            await from_server.send(message)
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 pass  # the session is over
             finally:
@@ -130,31 +122,15 @@ async def stdio_transport(
                 stream.close()
 
 
-async def _lines(reader: asyncio.StreamReader) -> AsyncIterator[bytes | LineTooLong]:
-    begun = bytearray()
-    size = 0
-    while data := await reader.read(_CHUNK):
-        start = 0
-        while (end := data.find(b"\n", start)) >= 0:
-            begun += data[start:end]
-            size += end - start
-            yield bytes(begun) if size <= MAX_LINE_BYTES else LineTooLong(size, bytes(begun))
-            begun.clear()
-            size, start = 0, end + 1
-        begun += data[start:]
-        size += len(data) - start
-        if size > MAX_LINE_BYTES:
-            del begun[_ENDS:-_ENDS]
-
-
-def _message(line: bytes | LineTooLong, output: ServerOutput) -> SessionMessage | None:
+def _message(line: bytes | LongLine, output: ServerOutput) -> SessionMessage | None:
     """Return the message of a line; what is none goes to the log."""
-    if isinstance(line, LineTooLong):
-        output.put("log", str(line))
-        found = _FIRST_ID.match(line.ends) or _LAST_ID.search(line.ends[-_ENDS:])
+    if isinstance(line, LongLine):
+        dropped = f"a message of {line.size / 2**20:.1f} MiB was dropped"
+        output.put("log", dropped)
+        found = _FIRST_ID.match(line.first) or _LAST_ID.search(line.last)
         if found is None:
             return None
-        fault = types.ErrorData(code=types.INTERNAL_ERROR, message=str(line))
+        fault = types.ErrorData(code=types.INTERNAL_ERROR, message=dropped)
         return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=fault))
     if not line.strip():
         return None

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tapui.consents.mcp_servers import ServerConsents
 from tapui.hosts.port import Report
-from tapui.mcp_servers.shell.bridge_process import MODULE
 from tapui.runtime.person import Person
 from tapui.secret import Secret
 from tapui.wire.mcp_servers import McpServer
@@ -28,8 +27,6 @@ class ServerContext:
     report: Report
     most_tools: int
     """Tools that a provider may have."""
-    module: str = MODULE
-    """The module that is run as the bridge."""
 
     @property
     def person(self) -> Person:

@@ -214,7 +214,7 @@ class RunningServer:
         self._final = None
         self._show("starting", None)
         try:
-            self._bridge = await BridgeProcess.start(around.environ, self._take, around.module)
+            self._bridge = await BridgeProcess.start(around.environ, self._take)
         except OSError as error:
             await self._rest("failed", f"its bridge cannot be started: {error.strerror or error}")
             return

@@ -47,16 +47,8 @@ class ChildOutput(asyncio.Protocol):
     never waits for its reader.
     """
 
-    def __init__(
-        self,
-        source: Source,
-        on_line: OnLine,
-        *,
-        drops: bool = False,
-        line_bytes: int = LINE_BYTES,
-    ) -> None:
+    def __init__(self, source: Source, on_line: OnLine, *, drops: bool = False) -> None:
         self._source = source
-        self._line_bytes = line_bytes
         self._drops = drops
         self._dropped = 0
         self._on_line = on_line
@@ -85,7 +77,7 @@ class ChildOutput(asyncio.Protocol):
             part = self._unread[:end] if end >= 0 else self._unread[:]
             del self._unread[: len(part) + (end >= 0)]
             self._bytes += len(part)
-            room = self._line_bytes - len(self._line)
+            room = LINE_BYTES - len(self._line)
             self._is_cut = self._is_cut or len(part) > room
             self._line += part[:room]
             if end >= 0:
@@ -163,10 +155,6 @@ class Command:
     """Open files that it has under the same numbers."""
     drops_output: bool = False
     """Whether output that comes too fast is dropped; else the child waits in its own writes."""
-    takes_input: bool = False
-    """Whether `Child.write()` writes to its standard input."""
-    line_bytes: int = LINE_BYTES
-    """Where a line of its standard output is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,31 +174,18 @@ class Ended:
             return f"signal {self.signal}"
 
 
-class _InputEnd(asyncio.BaseProtocol):
-    """This end of a child's standard input."""
-
-    def __init__(self) -> None:
-        self.closed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        if not self.closed.done():
-            self.closed.set_result(None)
-
-
 class Child:
     """One running child process; make it with `Child.start()`.
 
     It leads a session and process group of its own. When it ends, what it left running in that
     group is killed. Its standard input is a pipe that closes when this process dies, however it
-    dies: a child that should not outlive its parent watches for the end of its input. Only to one
-    whose command `takes_input` anything is written.
+    dies: a child that should not outlive its parent watches for the end of its input. Nothing is
+    written to it; `channel.py` talks to children.
     """
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._process: subprocess.Popen[bytes] | None = None
-        self._input: asyncio.WriteTransport | None = None
-        self._input_end: _InputEnd | None = None
         self._is_running = False
         self._is_unwanted = False
         self._lock = threading.Lock()
@@ -237,13 +212,8 @@ class Child:
             process = child._process
             assert process is not None
             drops = command.drops_output
-            output = ChildOutput("stdout", on_line, drops=drops, line_bytes=command.line_bytes)
-            await child._read(output, process.stdout)
+            await child._read(ChildOutput("stdout", on_line, drops=drops), process.stdout)
             await child._read(ChildOutput("stderr", on_line, drops=drops), process.stderr)
-            if command.takes_input:
-                child._input, child._input_end = await child._loop.connect_write_pipe(
-                    _InputEnd, process.stdin
-                )
         except BaseException:
             child.kill()
             raise
@@ -261,21 +231,6 @@ class Child:
         assert self._process is not None, "a child that was started has one"
         return self._process.pid
 
-    def write(self, data: bytes) -> int:
-        """Write to its standard input; return how many bytes wait to be taken.
-
-        To a child that has closed its input, or has ended, nothing is written.
-        """
-        if self._input is None or self._input.is_closing():
-            return 0
-        self._input.write(data)
-        return self._input.get_write_buffer_size()
-
-    def end_input(self) -> None:
-        """Close its standard input, behind all that was written to it."""
-        if self._input is not None:
-            self._input.close()
-
     async def wait(self) -> Ended:
         """Wait for the child's end; all its lines were handed over by then."""
         return await asyncio.shield(self._ended)
@@ -285,9 +240,7 @@ class Child:
 
         What still runs after `within` seconds, or when this is cancelled, is killed.
         """
-        if self._input is not None:
-            self.end_input()
-        elif self._process is not None and self._process.stdin is not None:
+        if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._signal(signal.SIGTERM)
         try:
@@ -377,10 +330,6 @@ class Child:
                 output.close()  # still open: a process that left the group holds it
             await asyncio.wait(closed)
         assert self._process is not None
-        if self._input is not None and self._input_end is not None:
-            if not self._input.is_closing():
-                self._input.abort()
-            await self._input_end.closed
         _close_pipes(self._process)
         self._is_closed.set()
         self._ended.set_result(ended)

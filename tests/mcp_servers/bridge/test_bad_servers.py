@@ -276,8 +276,7 @@ async def test_a_killed_bridge_leaves_no_server(scene: Scene) -> None:
 
 async def test_what_is_no_line_for_the_bridge_is_ignored(scene: Scene) -> None:
     bridge = await scene.bridge()
-    assert bridge.process.stdin is not None
-    bridge.process.stdin.write(b'nonsense s3cr3t\n{"type":"session.closed"}\n')
+    await bridge.write(b'nonsense s3cr3t\n{"type":"session.closed"}\n')
     told = await bridge.heard(ServerTold, times=2)
     assert told.text.startswith("a line was ignored")
     assert "s3cr3t" not in repr(bridge.told)
@@ -288,7 +287,6 @@ async def test_what_does_not_begin_with_start_is_no_bridge(scene: Scene) -> None
     for text in (b"", b"nonsense\n", b'{"type":"stop"}\n'):
         bridge = BridgeProcess(scene.home, None)
         async with bridge:
-            assert bridge.process.stdin is not None
-            bridge.process.stdin.write(text)
+            await bridge.write(text)
             code = await bridge.end()
             assert code == (1 if text else 0)

@@ -4,7 +4,8 @@ import msgspec
 import pytest
 
 from tapui.mcp_servers.bridge.naming import ServerTool, ToolNames, legal_name
-from tapui.mcp_servers.messages import MAX_LINE_BYTES, ServerTools, line
+from tapui.mcp_servers.messages import AT_BRIDGE, ServerTools
+from tapui.runtime.children.lines import MAX_LINE_BYTES
 from tapui.wire.codec import raw
 
 OBJECT = raw({"type": "object", "properties": {}})
@@ -148,7 +149,7 @@ def test_a_list_of_any_size_fits_into_the_line_in_which_it_is_pinned() -> None:
         *(tool(f"t{number}", "\x01" * 200_000) for number in range(100)),
     ]
     mapped = ToolNames("large", None).map(hostile)
-    assert len(line(ServerTools(mapped))) < MAX_LINE_BYTES
+    assert len(AT_BRIDGE.encode(ServerTools(mapped))) < MAX_LINE_BYTES
     for one in mapped:
         assert one.offered_as is None or one.problem is None
     assert all(one.problem is not None for one in mapped[:3])
