@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from tapui.authoring.dev.channel import DialClosed, Retire, Signal
 from tapui.authoring.dev.relay import Relay, RelayedProgram
+from tapui.authoring.dev.signals import DialClosed, Retire, Signal
 from tapui.provider.link import Link, LinkLost
 from tapui.wire.message import ActiveSession, Message, Tool
 from tapui.wire.provider import (

@@ -1,17 +1,21 @@
 """The loop of `tapui provider dev`: a program for each save, one after the other."""
 
 import asyncio
+import math
 import os
-import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from watchfiles import Change, awatch
 
-from tapui.authoring.dev.channel import (
-    Channel,
+from tapui.authoring.dev.printer import Printer
+from tapui.authoring.dev.program import LOAD_FAILED
+from tapui.authoring.dev.relay import Relay, RelayedProgram
+from tapui.authoring.dev.signals import (
+    AT_DEV,
     DialClosed,
     DialOpened,
     FileFailed,
@@ -19,14 +23,13 @@ from tapui.authoring.dev.channel import (
     ProviderWaits,
     Signal,
 )
-from tapui.authoring.dev.printer import Printer
-from tapui.authoring.dev.program import LOAD_FAILED
-from tapui.authoring.dev.relay import Relay, RelayedProgram
 from tapui.provider.link import Dial
-from tapui.runtime.children.child import Child, Command, Ended, Source
+from tapui.runtime.children.channel import Channel
+from tapui.runtime.children.child import Child, Command, Ended, OnLine
 from tapui.runtime.processes.status import INSIDE
 from tapui.secret import Secret
 from tapui.wire.message import Message
+from tapui.wire.provider import FromProvider
 
 FIRST_PAUSE = 1.0
 LONGEST_PAUSE = 30.0
@@ -52,13 +55,13 @@ class _Program:
         self.is_unwanted = False
         self.failure: str | None = None
         self.started = time.monotonic()
-        self._channel: Channel | None = None
+        self._channel: Channel[FromProvider | Signal] | None = None
         self._child: Child | None = None
         self._stopping: asyncio.Task[Ended] | None = None
 
     def put(self, what: Message | Signal) -> None:
         if self._channel is not None:
-            self._channel.put(what)
+            self._channel.send(what)
 
     def stop(self) -> None:
         """Have it end, without waiting."""
@@ -68,40 +71,28 @@ class _Program:
 
     async def run(
         self,
-        command: Callable[[int], Command],
+        command: Command,
         heard: Callable[["_Program", Message | Signal], None],
-        on_line: Callable[[Source, str], None],
+        on_line: OnLine,
     ) -> Ended:
         """Start it, hear it, and return how it ended. Cancelled, it is stopped first."""
-        ours, its = socket.socketpair()
-        try:
-            self._child = child = await Child.start(command(its.fileno()), on_line)
-        except BaseException:
-            ours.close()
-            raise
-        finally:
-            its.close()
-        self._channel = channel = await Channel.of_dev(ours)
+        # The dev loop forwards what the gateway sends: a program that is busy reads it later.
+        self._channel = channel = Channel(
+            "the program", AT_DEV, partial(heard, self), most_unsent=math.inf
+        )
+        self._child = child = await channel.start(command, on_line)
         if self.is_unwanted:
             self.stop()
-        hearing = asyncio.create_task(self._hear(channel, heard))
         try:
             ended = await child.wait()
             # The end of the process is the end of its channel, unless a child of it lives on.
-            await asyncio.wait([hearing], timeout=LAST_WORDS)
+            await asyncio.wait([channel.ended], timeout=LAST_WORDS)
         except asyncio.CancelledError:
             await child.stop()
             raise
         finally:
-            hearing.cancel()
             channel.close()
         return ended
-
-    async def _hear(
-        self, channel: Channel, heard: Callable[["_Program", Message | Signal], None]
-    ) -> None:
-        while (came := await channel.receive()) is not None:
-            heard(self, came)
 
 
 class DevLoop:
@@ -167,18 +158,13 @@ class DevLoop:
         self._running.add(task)
         task.add_done_callback(self._running.discard)
 
-    def _command(self, descriptor: int) -> Command:
-        argv = (sys.executable, "-P", "-m", _MODULE, str(self._file), str(descriptor))
-        return Command(
-            (*argv, self._session or "", self._prefix),
-            self._environ,
-            inherited=(descriptor,),
-            drops_output=True,
-        )
-
     async def _run(self, program: _Program) -> None:
+        argv = (sys.executable, "-P", "-m", _MODULE, str(self._file))
+        command = Command(
+            (*argv, self._session or "", self._prefix), self._environ, drops_output=True
+        )
         try:
-            ended = await program.run(self._command, self._heard, self._printer.printed)
+            ended = await program.run(command, self._heard, self._printer.printed)
         except OSError as error:
             text = f"no program can be started: {error.strerror or error}"
             self._printer.failed(text, goes_on=self._relay.current is not None)

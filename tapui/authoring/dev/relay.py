@@ -12,8 +12,8 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from tapui.authoring.dev.changes import Update, is_same_provider, tool_changes, updates
-from tapui.authoring.dev.channel import DialClosed, Retire, Signal
 from tapui.authoring.dev.printer import Printer
+from tapui.authoring.dev.signals import DialClosed, Retire, Signal
 from tapui.provider.link import Dial, Link, LinkLost
 from tapui.provider.members import ALL
 from tapui.secret import Secret
