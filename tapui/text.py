@@ -71,6 +71,11 @@ def safe_text(text: str, *, limit: int | None = None, newlines: bool = False) ->
     return text
 
 
+def cut(text: str, most: int) -> str:
+    """Return a text of at most `most` characters, ending in `…` where it was cut."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def _escape(text: str, *, newlines: bool) -> str:
     out: list[str] = []
     marks = 0

@@ -77,14 +77,13 @@ def _pattern_fault(pattern: str) -> str | None:
     return "the pattern also matches where nothing is" if matches_nothing else None
 
 
-def other_settings(found: loading.Loaded) -> Iterator[str]:
-    """Yield which gateways began with other settings than those in force now, and what to do."""
+def other_settings(found: loading.Loaded) -> Iterator[tuple[str, str]]:
+    """Yield the gateways that began with other settings than those in force now: in words, and the
+    line that applies these."""
     for one in run_folder.gateways(home()):
         if told := loading.differences(found, one.settings or {}):
-            yield (
-                f"the gateway at {one.url} (pid {one.pid}) began with other settings: "
-                f"{', '.join(told)}; apply these with {restart_line(one.port)}"
-            )
+            text = f"the gateway at {one.url} (pid {one.pid}) began with other settings"
+            yield f"{text}: {', '.join(told)}", restart_line(one.port)
 
 
 def port_is_explicit(found: loading.Loaded) -> bool:

@@ -17,6 +17,7 @@ from msgspec import Struct
 
 from tapui import __version__, update
 from tapui.cli import output
+from tapui.cli.context import other_settings
 from tapui.client.gateways import GatewayError, difference, found_in, restart_line
 from tapui.client.glance import glance
 from tapui.consents.consents import Consented
@@ -39,7 +40,6 @@ from tapui.invocation import command, install_line
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.reading import read_folder, read_own
 from tapui.mcp_servers.server_start import CannotStartError, server_start
-from tapui.settings import loading
 from tapui.settings.loading import ConfigError, Loaded
 from tapui.station.faults import log_files, log_path
 from tapui.text import safe_text
@@ -139,7 +139,10 @@ def examine(folders: Home, settings: Loaded | ConfigError) -> Findings:
     port_rule = "ask" if isinstance(settings, ConfigError) else settings.settings.copilot.port
     findings = _diagnose(folders, running, clis, port_rule)
     if isinstance(settings, Loaded):
-        findings += _settings_in_use(running, settings)
+        findings += [
+            DoctorFinding("settings", "warning", told, line)
+            for told, line in other_settings(settings)
+        ]
     else:
         findings += [
             DoctorFinding("config", "error", line, command("config"))
@@ -322,14 +325,6 @@ def _gateway_findings(gateways: Iterable[GatewayFile]) -> Iterator[DoctorFinding
         else:
             text = f"the gateway at {one.url} is {told}"
             yield DoctorFinding("gateway", "warning", text, restart_line(one.port))
-
-
-def _settings_in_use(gateways: Iterable[GatewayFile], found: Loaded) -> Iterator[DoctorFinding]:
-    """Yield the gateways that began with other settings than those in force now."""
-    for one in gateways:
-        if told := loading.differences(found, one.settings or {}):
-            text = f"the gateway at {one.url} began with other settings: {', '.join(told)}"
-            yield DoctorFinding("settings", "warning", text, restart_line(one.port))
 
 
 def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:

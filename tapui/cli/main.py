@@ -81,7 +81,8 @@ def _other_settings() -> list[str]:
     from tapui.settings.loading import ConfigError
 
     try:
-        return list(other_settings(loaded(argparse.Namespace())))
+        found = loaded(argparse.Namespace())
+        return [f"{told}; apply these with {line}" for told, line in other_settings(found)]
     except (ConfigError, OSError):
         return []  # the same refusal comes later, with its reason
 

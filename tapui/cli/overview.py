@@ -23,7 +23,7 @@ from tapui.projection.state import (
 )
 from tapui.projection.summary import summary_of
 from tapui.projection.words import alarm_session, alarm_words, became, order_words, tools_of
-from tapui.text import revealed
+from tapui.text import cut, revealed
 from tapui.tower.wording import marks
 from tapui.wire import events as ev
 from tapui.wire.message import label_of
@@ -148,7 +148,7 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
                 one.name,
                 labels.get(one.session_id, one.session_id),
                 str(one.count),
-                _cut(one.last.event) if one.last else "",
+                cut(one.last.event, SHOWN) if one.last else "",
             ]
             for one in state.streams
         ],
@@ -163,7 +163,7 @@ def show_waiting(state: State, waiting: list[Approval]) -> None:
         waits = times.age(times.since(one.created_at, now))
         asks = request(one)
         if why := approvals.reason(one):
-            asks += f"  “{_cut(why)}”"
+            asks += f"  “{cut(why, SHOWN)}”"
         rows.append(
             [
                 one.id,
@@ -207,12 +207,8 @@ def _session_state(session: Session) -> str:
 
 def _call_detail(call: Call) -> str:
     if call.error is not None:
-        return _cut(f"{call.error_code or 'INTERNAL'}: {call.error}")
-    return _cut(call.progress or summary_of(call))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
+        return cut(f"{call.error_code or 'INTERNAL'}: {call.error}", SHOWN)
+    return cut(call.progress or summary_of(call), SHOWN)
 
 
 # As it changes

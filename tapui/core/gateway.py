@@ -21,7 +21,7 @@ from tapui.core.parts import Parts
 from tapui.core.trust.grants import Grant
 from tapui.projection.state import State
 from tapui.secret import Secret
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import tower as t

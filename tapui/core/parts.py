@@ -51,7 +51,7 @@ from tapui.core.trust.grants import Trustees
 from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
 from tapui.core.trust.places import Places
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.wire.limits import MAX_CONNECTIONS
 
 

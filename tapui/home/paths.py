@@ -17,6 +17,12 @@ def typed_path(text: str) -> Path:
     return Path(os.path.expanduser(text))  # noqa: PTH111 - that of `Path` raises for such a user
 
 
+def short_path(path: Path) -> str:
+    """Return a path as people write it, with `~` for their home."""
+    home = Path.home()
+    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
 @dataclass(frozen=True, slots=True)
 class Home:
     """The folders of one person's tapui; none of them need exist."""

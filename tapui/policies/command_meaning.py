@@ -278,17 +278,18 @@ class Meaning:
         self, words: tuple[str, ...], command: ShellCommand, shell: ShellText, writes: set[str]
     ) -> None:
         """Take a command, and all that it runs out of its words and its input."""
-        if words[0] == HOLE:  # it may be empty
+        if words[0] == HOLE:  # `$X rm a`: where X is empty, `rm a` runs
             first = next((at for at, word in enumerate(words) if word != HOLE), len(words))
             if first < len(words):
                 self._command(words[first:], command, shell, writes)
         name = base_name(words[0])
-        if given := self._aliases.get(name):
+        if given := self._aliases.get(name):  # `alias x='rm -r'; x a`, `cp /bin/rm x; ./x a`
             words = (*given, *words[1:])
             name = base_name(words[0])
         if name in ("alias", "cp", "ln", "mv", "install", "hash"):
             self._alias(name, words)
         if name in ("find", "gfind", "fd", "fdfind"):
+            # `find . -exec rm {} +` has a file in the place of {}; `find . -exec {} +` runs it.
             runs = zip(("", *words), words, strict=False)
             words = tuple(
                 one.replace("{}", "./x")
@@ -297,7 +298,7 @@ class Meaning:
                 for before, one in runs
             )
         names = [base_name(one) for one in words[:64]]
-        has_input = False
+        has_input = False  # whether the last word comes from the input: it is no program
         if "xargs" in names[:12] or ("parallel" in names[:12] and ":::" not in words):
             words = self._with_input(words, command)
             has_input = words[-1] == HOLE and any(
@@ -308,17 +309,19 @@ class Meaning:
         places, is_sure = begins(name, words)
         skipped = name in OPERAND_FIRST
         seen = {names[0]}
+        # Each word from which on a command may stand: of `sudo -u me rm a` those after `sudo`.
         for at in places:
             word = words[at]
             is_odd = ODD.search(base_name(word)) is not None
             if is_odd and has_input and at == len(words) - 1:
                 continue
             if is_odd and (skipped or words[at - 1] in _WITH_VALUE):
+                # `timeout $N rm a`, `sudo -u $ME rm a`: a value, and no unknown program
                 skipped = False
                 continue
             if at and not word.startswith("-"):
                 skipped = False
-            if word.startswith("--") and "=" in word:
+            if word.startswith("--") and "=" in word:  # `watchexec --exec=rm a`
                 self._add((word.partition("=")[2], *words[at + 1 :]), self._sure)
             if word in seen or (word.startswith("-") and len(word) > 1):
                 continue
@@ -335,13 +338,14 @@ class Meaning:
 
     def _alias(self, name: str, words: tuple[str, ...]) -> None:
         """Keep what another name stands for from here on."""
-        if name == "alias":
+        if name == "alias":  # `alias x='rm -r'`
             for word in words[1:]:
                 alias, sign, value = word.partition("=")
                 if sign and value.split():
                     self._aliases[alias] = tuple(value.split())
                     self._add_text(value)
             return
+        # `ln -s /bin/rm x`; of `mv` the old name stays known, too
         others = [one for one in words[1:] if not one.startswith("-")]
         if len(others) == 2 and name != "mv":
             before, after = others
@@ -363,11 +367,12 @@ class Meaning:
                 mark = word.partition("=")[2] or "{}"
             else:
                 continue
+            # `echo a | xargs -I F rm F`
             hole = told if told is not None else "./x" if comes_from == "find" else QUOTED
             return tuple(
                 one.replace(mark, hole) if n > at + 1 else one for n, one in enumerate(words)
             )
-        if told is not None:
+        if told is not None:  # `echo a b | xargs rm`; `echo "rm a" | parallel`
             if base_name(words[0]) == "parallel" and not any(one[0] != "-" for one in words[1:]):
                 self._add_text(told)
             return (*words, *told.split())
@@ -387,38 +392,41 @@ class Meaning:
             return
         rest = words[at + 1 :]
         runs_files = name in SHELLS or name in ("source", ".") or INTERPRETER.fullmatch(name)
+        # `echo "rm a" > x; sh x`
         if name in writes or (runs_files and any(base_name(one) in writes for one in rest[:3])):
             self._written(name, shell)
         if name in SHELLS:
             self._shell(rest, command, shell)
         elif name in RUN or (name in LAUNCHER_NAMES and at == 0):
-            for one in texts_within(rest):
+            for one in texts_within(rest):  # `watch "rm a"`
                 self._add_text(one)
-            if name in _JOIN:
+            if name in _JOIN:  # `eval rm a`, `ssh host rm a`
                 told = rest
                 if name in ("ssh", "mosh"):  # behind its options and the host
                     told = rest[next(operands(rest, _SSH_VALUES), len(rest)) + 1 :]
                 told = tuple(dropwhile(lambda one: one in (name, "--"), told))
                 self._add_text(loosened(" ".join(told)))
-            for option, one in pairwise(rest):
+            for option, one in pairwise(rest):  # `su -c $X`
                 if one[:1] in (HOLE, QUOTED) and re.fullmatch(r"-[A-Za-z]*c|--command", option):
                     self._add_text(loosened(one))
+            # `. /dev/stdin`
             if name in ("source", ".") and rest and rest[0].startswith("/dev/"):
                 self._give_up(f"{name} runs what it reads")
+            # `echo "rm a" | at now`; `ssh host` reads commands where none follows the host
             if name in _READ_INPUT and (command.feeds in ("text", "pipe")):
                 is_told = name not in ("ssh", "su") or len(rest) < 2 or rest[-1].startswith("-")
                 self._input(name, command, shell, must_follow=is_told)
-        elif takes_text(name):
+        elif takes_text(name):  # `python -c CODE`
             self._code(name, rest, command, shell)
-        elif name in ("make", "gmake"):
+        elif name in ("make", "gmake"):  # `make CC="rm a"`, `make -f - <<< "x: ; rm a"`
             for one in (*texts_within(rest), *command.given):
                 self._add_text(loosened(one))
         elif name == "git":
             self._git(words[at:])
-        elif (at == 0 and name in CONTAINERS) or name in LAUNCHING:
+        elif (at == 0 and name in CONTAINERS) or name in LAUNCHING:  # `npm exec -c "rm a"`
             for one in texts_within(rest):
                 self._add_text(one)
-        elif at == 0 and entry_of(name) is None and name not in TEXTS:
+        elif at == 0 and entry_of(name) is None and name not in TEXTS:  # `unknown "rm a"`
             for one in texts_within(rest):
                 self._unsure_text(one)
 
@@ -450,13 +458,12 @@ class Meaning:
         for one in texts_within(rest):
             self._add_text(loosened(one))
         has_text, operand = False, ""
+        # `bash -e +o posix -c TEXT`: options may come before the -c, those of -o have a value.
         for at, word in enumerate(rest):
             if word.startswith("--") and len(word) > 2:
                 continue
             if word[:1] in ("-", "+") and len(word) > 1:
                 has_text = has_text or "c" in word[1:]
-                if word[-1:] in ("o", "O") and at + 1 < len(rest):
-                    operand = operand or ""
                 continue
             if at and rest[at - 1][-1:] in ("o", "O") and rest[at - 1][:1] in ("-", "+"):
                 continue
@@ -466,6 +473,7 @@ class Meaning:
             if operand:
                 self._add_text(loosened(operand))
             return
+        # `bash -s`, `bash -`: it runs its input
         is_input = not operand or "-s" in rest or operand in ("-", "/dev/stdin")
         if operand.startswith(("/dev/", HOLE)):
             self._give_up("a shell runs what is not known before")

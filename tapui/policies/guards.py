@@ -96,6 +96,43 @@ def command_guard(
 
 def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: str | None) -> str:
     """Say which word of a command leads to a file that no rule covers."""
+    if why := _word_guard(leads, guards, folder):
+        return why
+    if leads.linked:
+        return f"{leads.linked[0]}: {OTHER_NAMES}"
+
+    def holds_guarded(path: str) -> bool:
+        return any(is_within(one.casefold(), path.casefold()) for one in guards.paths)
+
+    # `cp -rL . /tmp/x`: it follows the links below the folder
+    for path in leads.below:
+        if _TOKEN_FILES.search(path) or is_configuration(path) or PROCESS.match(path):
+            return f"a link leads to {path}"
+        if _in_folder(path, guards) or holds_guarded(path):
+            return f"a link leads to {path}, a folder of tapui or Copilot, or above it"
+    # `cat .*/*` in the person's home: ours are among the files of the folder
+    is_above = any(map(holds_guarded, leads.folders))
+    if is_above:
+        for word in dict.fromkeys(word for words in command.all for word in words[1:]):
+            if _HAS_PATTERN.search(word):
+                return "it has a pattern of names in a folder that holds those of tapui or Copilot"
+            if any(_in_folder(path, guards) for path in leads.of(word)):
+                return "it names a folder of tapui or Copilot"
+    # `grep -r token ~`: it reads all that is below a word
+    for word in handed_folders(command):
+        for path in leads.of(word) if is_above else leads.words.get(word, ()):
+            if holds_guarded(path):
+                return f"{path} holds folders of tapui or Copilot"
+    # `tar xf a.tgz -C ~`: the names of what it writes are not in its words
+    for word in written_folders(command):
+        if any(path in leads.holding or holds_guarded(path) for path in leads.of(word)):
+            return f"it writes files below {word}, which holds {_CONFIGURATION}"
+    return ""
+
+
+def _word_guard(leads: Leads, guards: Guards, folder: str | None) -> str:
+    """Say which word leads to a guarded file by a link or a pattern: `cat notes`, where `notes` is a
+    link to a token."""
     for word, paths in leads.words.items():
         for path in paths:
             below = path[len(folder) :] if folder and is_within(path, folder) else path
@@ -106,32 +143,6 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
                 what = "it is another place for each process"
             if what:
                 return f"{word} leads to {path}: {what}"
-
-    if leads.linked:
-        return f"{leads.linked[0]}: {OTHER_NAMES}"
-
-    def holds_guarded(path: str) -> bool:
-        return any(is_within(one.casefold(), path.casefold()) for one in guards.paths)
-
-    for path in leads.below:
-        if _TOKEN_FILES.search(path) or is_configuration(path) or PROCESS.match(path):
-            return f"a link leads to {path}"
-        if _in_folder(path, guards) or holds_guarded(path):
-            return f"a link leads to {path}, a folder of tapui or Copilot, or above it"
-    is_above = any(map(holds_guarded, leads.folders))
-    if is_above:
-        for word in dict.fromkeys(word for words in command.all for word in words[1:]):
-            if _HAS_PATTERN.search(word):
-                return "it has a pattern of names in a folder that holds those of tapui or Copilot"
-            if any(_in_folder(path, guards) for path in leads.of(word)):
-                return "it names a folder of tapui or Copilot"
-    for word in handed_folders(command):
-        for path in leads.of(word) if is_above else leads.words.get(word, ()):
-            if holds_guarded(path):
-                return f"{path} holds folders of tapui or Copilot"
-    for word in written_folders(command):
-        if any(path in leads.holding or holds_guarded(path) for path in leads.of(word)):
-            return f"it writes files below {word}, which holds {_CONFIGURATION}"
     return ""
 
 

@@ -68,13 +68,13 @@ def texts_of(name: str, words: tuple[str, ...]) -> tuple[list[str], bool]:
         return [one for one in words if one[:1] != "-" or " " in one or one[:2] == "-e"], True
     texts: list[str] = []
     for at, word in enumerate(words):
-        if _OPTION.fullmatch(word):
+        if _OPTION.fullmatch(word):  # `python -c CODE`, `node --eval=CODE`
             texts += [word.partition("=")[2]] if "=" in word else words[at + 1 : at + 2]
-        elif word == "eval":
+        elif word == "eval":  # `deno eval CODE`
             return [*texts, *words[at + 1 :]], True
-        elif word == "-m" or (not word.startswith("-") and not texts):
+        elif word == "-m" or (not word.startswith("-") and not texts):  # a module, a file
             return texts, True
-        elif word[:2] != "--" and _GLUED.match(word) and _ODD.search(word):
+        elif word[:2] != "--" and _GLUED.match(word) and _ODD.search(word):  # `perl -ne'CODE'`
             texts.append(word)
     return texts, bool(texts) or not _ONLY_TOLD.isdisjoint(words)
 
@@ -135,21 +135,23 @@ def begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
     """Return the places at which a command may begin, and whether it surely runs."""
     rest = words[1:]
     first = -1
-    if name in RUN or name in LAUNCHER_NAMES:
+    if name in RUN or name in LAUNCHER_NAMES:  # `sudo -u me rm a`, `npx rimraf a`
         first = 1
-    elif name in CONTAINERS and not INTO_CONTAINER.isdisjoint(rest):
+    elif name in CONTAINERS and not INTO_CONTAINER.isdisjoint(rest):  # `docker exec web rm a`
         first = 1 + next(n for n, word in enumerate(words) if n and word in INTO_CONTAINER)
     elif name in LAUNCHING and not LAUNCHING[name].isdisjoint(rest):
+        # `hatch run rm a` runs what follows the verb; of `uv pip install a`, `pip` is the program
         first = next(n for n, word in enumerate(words) if n and word in LAUNCHING[name])
         first += words[first] != "pip"
-    elif INTERPRETER.fullmatch(name) and "-m" in rest:
+    elif INTERPRETER.fullmatch(name) and "-m" in rest:  # `python -m pip install a`
         first = 2 + rest.index("-m")
     elif INTERPRETER.fullmatch(name) and rest and rest[0].endswith("-cli.js"):
+        # `node npm-cli.js publish`
         first = 1
-    elif name in ("find", "gfind", "fd", "fdfind"):
+    elif name in ("find", "gfind", "fd", "fdfind"):  # `find . -exec rm {} +`, `fd -x rm`
         runs = [n + 1 for n, word in enumerate(words) if n and FIND_RUNS.fullmatch(word)]
         return [at for at in runs if at < len(words)], True
-    elif name == "git":
+    elif name == "git":  # `git bisect run rm a`, `git rebase --exec "rm a"`
         runs = []
         for at in (n + 1 for n, word in enumerate(words) if n and word in GIT_RUNS):
             runs += [n for n, one in enumerate(words) if n >= at and one[:1] != "-"][:1]
@@ -160,6 +162,7 @@ def begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
         and entry_of(name) is None
         and not ODD.search(name)
     ):
+        # `unknown rm a`: it may run any of its words
         return list(range(1, len(words))), False
     return (list(range(first, len(words))), True) if first > 0 else ([], True)
 
@@ -170,11 +173,13 @@ def option_texts(name: str, words: tuple[str, ...]) -> Iterator[str]:
     for word in words[1:]:
         option, sign, value = word.partition("=")
         if sign and value and RUN_OPTION.search(option) and len(option) > 2:
+            # `--rsh="ssh -l me"`, `-oProxyCommand=nc …`
             yield re.sub(r"^[a-z]+=", "", value)
         elif before.startswith("-") and " " in word and RUN_OPTION.search(before):
+            # `rsync -e "ssh -l me"`
             if len(before) > 3 or name in _RUN_SHORT:
                 yield word.partition("=")[2] or word
-        elif word.startswith("ext::"):
+        elif word.startswith("ext::"):  # `git clone "ext::sh -c rm% a"`
             yield word.removeprefix("ext::").replace("% ", " ")
         before = word
 
@@ -187,18 +192,18 @@ def git_texts(words: tuple[str, ...]) -> Iterator[str]:
     for at, word in enumerate(rest):
         found = "alias." in word and re.search(r"alias\.[\w.-]{1,64}(?:=(.*))?$", word, re.DOTALL)
         if not found:
-            if word.startswith("--exec="):
+            if word.startswith("--exec="):  # `git rebase --exec="rm a"`
                 yield word.partition("=")[2]
             continue
         value = found[1] if found[1] is not None else " ".join(rest[at + 1 : at + 2])
         value = value.strip("'")
         told = " ".join(rest[at + 1 :])
-        if value.startswith("!"):
+        if value.startswith("!"):  # `git -c alias.x='!rm a' x`
             yield loosened(value[1:])
-        elif value:
+        elif value:  # `git -c alias.x='push --force' x`
             yield loosened(f"git {value} {told if found[1] is not None else ''}")
     for at, word in enumerate(rest):
-        if word in GIT_RUNS:
+        if word in GIT_RUNS:  # `git submodule foreach "rm a"`
             yield from rest[at + 1 : at + 2]
 
 

@@ -19,7 +19,7 @@ from tapui.records.open_files import OpenFiles, Trouble, shown
 from tapui.records.record_file import AppendError, Handle, RecordFile
 from tapui.records.register import Place
 from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.text import safe_text
 from tapui.wire.events import (
     COLLECTIONS,

@@ -9,7 +9,7 @@ from pathlib import Path
 from tapui.files.locked_folder import LockedFolder
 from tapui.records.record_file import RecordFile, put_back, rotate, trim
 from tapui.records.syncer import Report, Syncer
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.text import safe_text
 
 MAX_OPEN_FILES = 256

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import Executor
 from typing import Any, TypeVar
 
+from tapui.text import cut
+
 _log = logging.getLogger(__name__)
 _T = TypeVar("_T")
 _ABOUT = 300
@@ -30,10 +32,10 @@ def in_thread(
 
     def done(running: "asyncio.Future[_T]") -> None:
         if running.cancelled():
-            _log.warning("given up before its end: %s", _short(about))
+            _log.warning("given up before its end: %s", cut(str(about), _ABOUT))
             on_done(otherwise())
         elif (error := running.exception()) is not None:
-            _log.error("failed: %s", _short(about), exc_info=error)
+            _log.error("failed: %s", cut(str(about), _ABOUT), exc_info=error)
             on_done(otherwise())
         else:
             on_done(running.result())
@@ -85,8 +87,3 @@ async def cancelled(
 
 def _name(task: "asyncio.Future[Any]") -> str:
     return task.get_name() if isinstance(task, asyncio.Task) else repr(task)
-
-
-def _short(about: object) -> str:
-    text = str(about)
-    return text if len(text) <= _ABOUT else f"{text[: _ABOUT - 1]}…"

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tapui.settings import Settings
 from tapui.settings.loading import KEYS, OWN_KEYS, Key, KeyPath, allowed
+from tapui.settings.settings import Settings
 
 _WIDTH = 78
 _HEAD = """\

@@ -13,9 +13,9 @@ import msgspec
 
 from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text
 from tapui.home.paths import MANAGED, Home, is_split
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.settings.toml_file import TomlPath, key_lines, line_of, syntax_fault
-from tapui.text import safe_text
+from tapui.text import cut, safe_text
 from tapui.wire.limits import MAX_CONTEXT, MAX_TOOLS
 
 KeyPath = tuple[str, ...]
@@ -436,4 +436,4 @@ def _shown(value: object) -> str:
         text = json.dumps(value, ensure_ascii=False)
     except TypeError:
         text = str(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return cut(text, 60)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text, text_of
-from tapui.home.paths import MANAGED, Home
+from tapui.home.paths import MANAGED, Home, short_path
 from tapui.policies.guards import Guards
 from tapui.policies.rule_reader import FolderRules, RuleFault, RuleFile, RuleReader
 from tapui.policies.rules import PolicyRule
@@ -128,7 +128,7 @@ class RuleFiles:
         return _Folder(FolderRules(cwd, real, rules), signature, paths)
 
     def _file(self, path: Path, source: RuleSource, folder: str | None = None) -> RuleFile:
-        shown = _short(path)
+        shown = short_path(path)
         text = ""
         try:
             given = managed_text(path, self._owner) if source == "managed" else text_of(path)
@@ -181,7 +181,7 @@ def _parsed(
 
 def read_rules(path: Path) -> RuleFile:
     """Read a file of rules that the person names; one with a fault allows nothing."""
-    shown = _short(path)
+    shown = short_path(path)
     text = ""
     try:
         text = text_of(path, None)
@@ -230,8 +230,3 @@ def _signature(paths: tuple[Path, ...]) -> Signature:
         else:
             found.append((info.st_ctime_ns, info.st_size, info.st_ino))
     return tuple(found)
-
-
-def _short(path: Path) -> str:
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tapui.home.paths import MANAGED
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.station.shell_parent import ShellParent
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tapui.client import gateways
 from tapui.client.gateways import NoGateway
-from tapui.home.paths import Home
+from tapui.home.paths import Home, short_path
 from tapui.home.tokens import default_token_file
 from tapui.runtime import tuning
 from tapui.runtime.websocket.listening import ListenError, PortTaken, open_loopback
@@ -213,7 +213,7 @@ def _app(
         give_way=give_way,
         on_notice=NotifyCommand(options.settings.notify.command, tell),
         log_file=log,
-        token_file=_shown(default_token_file(options.copilot_home)),
+        token_file=short_path(default_token_file(options.copilot_home)),
         is_demo=options.is_demo,
         on_demo=options.on_demo,
         can_go_on=can_go_on,
@@ -225,12 +225,6 @@ def _app(
         store=None if options.is_demo else CopilotSessions(home.copilot, os.environ),
     )
     return app
-
-
-def _shown(path: Path) -> str:
-    """Return a path as people write it, with `~` for their home."""
-    home = Path.home()
-    return f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def run_replay(options: Options, folders: list[Path], name: str) -> int:

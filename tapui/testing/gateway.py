@@ -38,7 +38,7 @@ from tapui.policies.rule_reader import FolderRules
 from tapui.provider.link import LinkLost
 from tapui.runtime import disk_work
 from tapui.runtime.system import RegexMatcher, SystemIds, new_run
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.wire import limits
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry

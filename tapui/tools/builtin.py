@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from tapui.settings import Timeouts
+from tapui.settings.settings import Timeouts
 from tapui.tools.definitions import BuiltinTool, RefusedError
 from tapui.tools.emitters import EMITTER_TOOLS
 from tapui.tools.streams import INJECTOR_TOOLS, SESSION_TOOLS, STREAM_TOOLS

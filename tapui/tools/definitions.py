@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tapui.settings import Timeouts
+from tapui.settings.settings import Timeouts
 from tapui.wire.codec import decode_object, given_object, raw
 from tapui.wire.message import Message, Tool
 from tapui.wire.provider import ToolCall

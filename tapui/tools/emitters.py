@@ -8,7 +8,7 @@ from typing import Any
 from tapui.core.emitters.plans import interval_text
 from tapui.emitters.config.arguments import FilterGiven, ToolArguments
 from tapui.emitters.config.entry_keys import merged_patterns
-from tapui.settings import Timeouts
+from tapui.settings.settings import Timeouts
 from tapui.tools.definitions import TEXT, BuiltinTool, RefusedError, Schema, object_of
 from tapui.wire.builtin import (
     EmitterAnswer,

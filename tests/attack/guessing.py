@@ -7,7 +7,7 @@ from random import Random
 from tapui.core.effects import Close, MakeDurable, Send
 from tapui.core.gateway import Gateway
 from tapui.runtime.system import RegexMatcher
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.wire import limits
 from tapui.wire import provider as p
 from tapui.wire import tower as t

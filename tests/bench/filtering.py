@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from tapui.core.gateway import Gateway as Core
 from tapui.runtime.system import RegexMatcher, SystemIds
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.wire.codec import encode
 from tapui.wire.limits import PUSHES_PER_SECOND
 from tests.bench.frames import Frames, frame

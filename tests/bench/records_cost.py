@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tapui.records.journal import Journal
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.wire.codec import encode
 from tapui.wire.events import AnyEvent, CallFinished, CallStarted, Entry, SessionOpened
 from tapui.wire.subjects import Call, Session

@@ -9,8 +9,9 @@ import pytest
 
 from tapui.cli.commands.config import example_text
 from tapui.cli.context import load
-from tapui.settings import Settings, loading
+from tapui.settings import loading
 from tapui.settings.loading import ConfigError, Origin
+from tapui.settings.settings import Settings
 from tapui.wire.limits import MAX_CONTEXT
 from tests.home.managed_files import SPOILT
 

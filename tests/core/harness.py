@@ -48,7 +48,7 @@ from tapui.policies.rule_reader import FolderRules
 from tapui.policies.rules import PolicyRule
 from tapui.runtime.system import RegexMatcher
 from tapui.secret import Secret
-from tapui.settings import Settings, Timeouts
+from tapui.settings.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError

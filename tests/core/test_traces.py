@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.core.traces import TraceParent, parse
-from tapui.settings import Records, Settings
+from tapui.settings.settings import Records, Settings
 from tapui.wire import limits
 from tests.core.conftest import Scene
 from tests.core.harness import Conversation, Json

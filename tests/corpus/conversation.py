@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.records.journal import Journal
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.wire.codec import encode
 from tests.core.harness import INTERNAL_TOKEN, ORIGIN, PROVIDER_TOKEN, Conversation, Json, Peer
 from tests.core.runner import entry

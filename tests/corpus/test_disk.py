@@ -24,8 +24,8 @@ from tapui.records.journal import Journal
 from tapui.records.reader import parse
 from tapui.runtime.agents import Agents
 from tapui.runtime.processes.sights import system
-from tapui.settings import Records
 from tapui.settings.rule_files import RuleFiles
+from tapui.settings.settings import Records
 from tapui.settings.toml_file import remember_theme
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry, ErrorSent

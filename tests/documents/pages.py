@@ -8,9 +8,9 @@ from pathlib import Path
 import tapui
 from tapui.cli.arguments import CommandParser
 from tapui.cli.parser import build
-from tapui.settings import Settings
 from tapui.settings.example import docs as docstrings
 from tapui.settings.loading import KEYS, allowed
+from tapui.settings.settings import Settings
 from tapui.tower.keys.names import key_names
 from tapui.tower.keys.table import AREAS, TABLE, KeyAction
 

@@ -24,7 +24,7 @@ from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.runtime.system import RegexMatcher
 from tapui.secret import Secret
-from tapui.settings import Answering, Settings, Timeouts
+from tapui.settings.settings import Answering, Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire import tower as t
 from tapui.wire.errors import CallError

@@ -8,7 +8,7 @@ import pytest
 from tapui.records import register
 from tapui.records.journal import Journal
 from tapui.records.reader import Damage
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry
 from tests.core import says

@@ -11,7 +11,7 @@ from tapui.records import reader
 from tapui.records.journal import Journal
 from tapui.records.masking import MASK, Masks
 from tapui.runtime.system import RegexMatcher
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.codec import encode

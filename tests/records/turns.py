@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from tapui.records.journal import Journal
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.codec import encode

@@ -13,7 +13,7 @@ from tapui.records.journal import Journal
 from tapui.runtime.agents import Agents
 from tapui.runtime.system import RegexMatcher, SystemIds
 from tapui.runtime.turn import LoopTurn
-from tapui.settings import Answering, Records, Settings
+from tapui.settings.settings import Answering, Records, Settings
 from tapui.wire.codec import encode
 from tapui.wire.message import Message
 

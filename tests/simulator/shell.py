@@ -43,7 +43,7 @@ from tapui.runtime.agents import Agents
 from tapui.runtime.processes import sights
 from tapui.runtime.processes.status import Status
 from tapui.runtime.turn import LoopTurn
-from tapui.settings import Records
+from tapui.settings.settings import Records
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
 from tapui.wire.events import Entry

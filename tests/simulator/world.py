@@ -29,7 +29,7 @@ from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
 from tapui.core.model import Standing
 from tapui.secret import Secret
-from tapui.settings import Settings, Timeouts
+from tapui.settings.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError

@@ -7,7 +7,7 @@ from typing import Self
 from tapui.client import gateways
 from tapui.home.paths import Home
 from tapui.runtime.websocket.listening import open_loopback
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tapui.station.faults import log_path
 from tapui.station.gateway_host import GatewayHost
 from tapui.station.options import Options

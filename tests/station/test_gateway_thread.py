@@ -11,7 +11,7 @@ import pytest
 from tapui.client.gateways import NoGateway
 from tapui.home.run_folder import RunFolder
 from tapui.projection.feed import Link
-from tapui.settings import Timeouts
+from tapui.settings.settings import Timeouts
 from tapui.station import running_gateway as running_module
 from tapui.station.faults import StartFault
 from tapui.station.parts.part import GatewayAccess, Part

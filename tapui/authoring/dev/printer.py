@@ -10,7 +10,7 @@ from tapui.authoring.description import signature_of
 from tapui.authoring.dev.changes import ToolChanges
 from tapui.provider.program import try_line
 from tapui.runtime.children.child import Source
-from tapui.text import few, safe_text
+from tapui.text import cut, few, safe_text
 from tapui.wire.message import ActiveSession, Error, Tool
 from tapui.wire.provider import Hello, HelloAck, ToolCall, ToolResult
 
@@ -98,7 +98,7 @@ class Printer:
     # Programs
 
     def printed(self, source: Source, text: str) -> None:
-        self._more(f"{'│' if source == 'stdout' else '┃'} {_cut(text, PRINTED)}")
+        self._more(f"{'│' if source == 'stdout' else '┃'} {cut(text, PRINTED)}")
 
     def saved(self) -> None:
         self._saved_at = time.monotonic()
@@ -132,11 +132,7 @@ def _result_text(result: ToolResult) -> str:
 
 
 def _short(data: bytes) -> str:
-    return _cut(data[: 4 * WIDTH].decode("utf-8", "replace"), WIDTH)
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    return cut(data[: 4 * WIDTH].decode("utf-8", "replace"), WIDTH)
 
 
 def _duration(seconds: float) -> str:

@@ -44,8 +44,8 @@ def run(args: argparse.Namespace) -> int:
         _print_json(found, rules)
     else:
         _print_table(found, rules)
-    for text in other_settings(found):
-        output.note(text)
+    for told, line in other_settings(found):
+        output.note(f"{told}; apply these with {line}")
     if rules.faults:
         raise Failure("\n".join(safe_text(str(one)) for one in rules.faults))
     fault = theme_files.fault(theme_files.folders_of(found.path), found.settings.theme)

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+from typing import Literal
 
 from tapui import times
 from tapui.cli import output
@@ -60,22 +61,27 @@ async def _is_anything_waiting(chosen: FoundGateway) -> bool:
 
 def run_approve(args: argparse.Namespace) -> int:
     """Approve, and print what was approved; for a pairing, its code."""
-    asyncio.run(_approve(gateway(args), args.id))
+    asyncio.run(_decide(gateway(args), args.id, "approve"))
     return 0
 
 
-async def _approve(chosen: FoundGateway, wanted: str) -> None:
+def run_deny(args: argparse.Namespace) -> int:
+    asyncio.run(_decide(gateway(args), args.id, "deny"))
+    return 0
+
+
+async def _decide(chosen: FoundGateway, wanted: str, decision: Literal["approve", "deny"]) -> None:
     async with await GatewayConnection.open(
-        chosen, name="tapui approve", on_waits=output.note
+        chosen, name=f"tapui {decision}", on_waits=output.note
     ) as connection:
         approval = waiting(connection.snapshot.state.approvals, wanted)
         kind = kind_of(approval)
-        if kind.is_only_for_the_tower(approval):
+        if decision == "approve" and kind.is_only_for_the_tower(approval):
             raise Failure(f"{approval.id} asks for an answer; give it in the tower", WRONG_USE)
-        if kind.is_revealed:
+        if decision == "approve" and kind.is_revealed:
             await _reveal(connection, approval)
         else:
-            await decide(connection, approval, "approve")
+            await decide(connection, approval, decision)
 
 
 async def _reveal(connection: GatewayConnection, approval: Approval) -> None:
@@ -90,16 +96,3 @@ async def _reveal(connection: GatewayConnection, approval: Approval) -> None:
     until = times.date_and_time(revealed.expires_at)
     output.note(f"enter this code on the web page before {until}:")
     output.say(revealed.code)
-
-
-def run_deny(args: argparse.Namespace) -> int:
-    asyncio.run(_deny(gateway(args), args.id))
-    return 0
-
-
-async def _deny(chosen: FoundGateway, wanted: str) -> None:
-    async with await GatewayConnection.open(
-        chosen, name="tapui deny", on_waits=output.note
-    ) as connection:
-        approval = waiting(connection.snapshot.state.approvals, wanted)
-        await decide(connection, approval, "deny")

@@ -20,6 +20,7 @@ from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.records.retention import KeptSession, kept_sessions, remove
 from tapui.wire import events as ev
+from tapui.wire.subjects import Approval, Provider, Session, Span
 
 COMMANDS = """
 180 records: print what was recorded
@@ -121,18 +122,6 @@ def _summary(record: Record) -> str:
             return f"{stream}  {line.level}  {line.event}"
         case ev.StreamMoved() as moved:
             return f"{moved.stream} goes on in session {moved.session_id}"
-        case (
-            ev.ApprovalRequested(approval=approval)
-            | ev.ApprovalDeciding(approval=approval)
-            | ev.ApprovalRevealed(approval=approval)
-            | ev.ApprovalDecided(approval=approval)
-            | ev.ApprovalWithdrawn(approval=approval)
-            | ev.ApprovalExpired(approval=approval)
-        ):
-            who = rule_name(approval.rule) if by_rule(approval) else ""
-            who = who or (by_whom(approval.decided_by) if approval.decided_by else "")
-            by = f" by {who}" if who else ""
-            return f"{approval.kind} {approval.id} {approval.state}{by}"
         case ev.AlarmRaised(alarm=alarm):
             return f"{alarm.id} {alarm_words(alarm)}"
         case ev.AlarmCleared(alarm=alarm):
@@ -146,53 +135,51 @@ def _summary(record: Record) -> str:
             return f"{change.order_id} {change.state}{why}"
         case ev.SessionHappened(event=name):
             return name
-        case (
-            ev.SessionOpened(session=session)
-            | ev.SessionUpdated(session=session)
-            | ev.SessionReplaced(session=session)
-            | ev.SessionClosed(session=session)
-        ):
-            return f"{session.label} {session.state}"
-        case (
-            ev.ProviderConnected(provider=provider)
-            | ev.ProviderBound(provider=provider)
-            | ev.ProviderUpdated(provider=provider)
-            | ev.ProviderMoved(provider=provider)
-            | ev.ProviderUnbound(provider=provider)
-            | ev.ProviderDisconnected(provider=provider)
-        ):
-            return f"{provider.name} {provider.state}"
         case ev.InjectPaused(provider=name) | ev.InjectResumed(provider=name):
             return name
         case ev.EmitterChanged(emitter=emitter):
             return f"{emitter.name} {emitter.state}"
         case ev.EmitterCounted(counts=counts):
             return f"{counts.lines:,} lines, {counts.lines - counts.dropped:,} let through"
-        case ev.EmitterGone() as gone:
-            return f"{gone.name} gone: {gone.reason}"
+        case ev.EmitterGone(name=name, reason=why) | ev.McpServerGone(name=name, reason=why):
+            return f"{name} gone: {why}"
         case ev.FolderProblemsChanged(folder=folder, problems=problems):
             return "; ".join(map(str, problems)) or f"nothing is wrong any more in {folder}"
         case ev.McpServerChanged(server=server):
             return f"{server.name} {server.state}" + (f": {server.why}" if server.why else "")
-        case ev.McpServerGone() as ended:
-            return f"{ended.name} gone: {ended.reason}"
         case ev.ErrorSent() as error:
             return f"{error.code}: {error.message}"
         case ev.CommandAsked() as asked:
             return command_line(asked)
         case ev.SpanEnded(span=span):
-            about = span.tool or span.emitter or ""
-            if span.turn is not None:
-                about = f"turn {span.turn}"
-            where = f" at {span.provider}" if span.provider else ""
-            return (
-                f"{span.name:<8}  {span.duration:.0f} ms  {span.status}  {about}{where}  "
-                f"trace {span.trace_id}"
-            )
+            return _span(span)
         case ev.EventLost() as lost:
             return f"{lost.lost} lost: {lost.error}"
-        case _:
-            return record.line[:_SHOWN].decode("utf-8", "replace")
+    # The other events of a session, a provider and an approval each bring it as it is then.
+    match getattr(record.event, record.kind.partition(".")[0], None):
+        case Session(label=name, state=state) | Provider(name=name, state=state):
+            return f"{name} {state}"
+        case Approval() as approval:
+            return _approval(approval)
+    return record.line[:_SHOWN].decode("utf-8", "replace")
+
+
+def _approval(approval: Approval) -> str:
+    who = rule_name(approval.rule) if by_rule(approval) else ""
+    who = who or (by_whom(approval.decided_by) if approval.decided_by else "")
+    by = f" by {who}" if who else ""
+    return f"{approval.kind} {approval.id} {approval.state}{by}"
+
+
+def _span(span: Span) -> str:
+    about = span.tool or span.emitter or ""
+    if span.turn is not None:
+        about = f"turn {span.turn}"
+    where = f" at {span.provider}" if span.provider else ""
+    return (
+        f"{span.name:<8}  {span.duration:.0f} ms  {span.status}  {about}{where}  "
+        f"trace {span.trace_id}"
+    )
 
 
 # Removing

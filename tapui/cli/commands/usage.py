@@ -10,6 +10,7 @@ from tapui.cli.failure import FAILED
 from tapui.cli.journals import indexed_session, open_index
 from tapui.index.usage import ModelUse, SessionUse, usage_of_sessions
 from tapui.projection.turns.usage import added, total
+from tapui.text import cut
 from tapui.wire.turns import Usage
 
 COMMANDS = """
@@ -116,5 +117,4 @@ def _figure(value: float | None) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= width else f"{text[: width - 1]}…"
+    return cut(" ".join(text.split()), width)

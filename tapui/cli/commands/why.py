@@ -22,6 +22,7 @@ from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.summary import summary_of
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
+from tapui.text import cut
 from tapui.wire import events as ev
 from tapui.wire.message import BUILTIN_PROVIDER
 from tapui.wire.subjects import AppliedRule, Approval, Call
@@ -122,7 +123,7 @@ def _say(change: Change, blame: Blame | None, *, as_json: bool) -> None:
     turn = f", turn {change.turn}" if change.turn is not None else ""
     output.say(f"{times.date_and_time(change.ts)}  {change.session}{turn}")
     if change.prompt:
-        output.say(f"  asked: {_head(change.prompt)}")
+        output.say(f"  asked: {cut(' '.join(change.prompt.split()), _PROMPT)}")
     output.say(f"  {probably}by {change.title}{known}")
     left = _DIFF_LINES
     for hunk in change.hunks:
@@ -131,11 +132,6 @@ def _say(change: Change, blame: Blame | None, *, as_json: bool) -> None:
             output.say("    …")
             break
     output.say("")
-
-
-def _head(prompt: str) -> str:
-    text = " ".join(prompt.split())
-    return text if len(text) <= _PROMPT else text[: _PROMPT - 1] + "…"
 
 
 def _say_hunk(hunk: Hunk, left: int) -> int:

@@ -14,7 +14,7 @@ from tapui.core.model import Connection, OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.projection.summary import one_line
 from tapui.projection.turns.usage import tokens
-from tapui.settings import Spend
+from tapui.settings.settings import Spend
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import PromptHeld, PromptPrepared, PromptSubmitted, SessionLog

@@ -9,7 +9,7 @@ from tapui.core.model import OpenSession
 from tapui.core.runs.schedules import in_words
 from tapui.core.streams.streams import Streams
 from tapui.projection.summary import one_line
-from tapui.settings import Briefing
+from tapui.settings.settings import Briefing
 
 USUAL = (
     "tapui is attached to this session. What you wait for can be watched beside it: "

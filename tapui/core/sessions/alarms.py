@@ -12,7 +12,7 @@ from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
 from tapui.projection.now import loop_of
 from tapui.projection.state import is_unsettled
-from tapui.settings import Alarming
+from tapui.settings.settings import Alarming
 from tapui.wire import events as ev
 from tapui.wire.subjects import Alarm, Session
 

@@ -24,7 +24,7 @@ from tapui.core.trust.person import (
     short,
     terminal_key,
 )
-from tapui.settings import Answering
+from tapui.settings.settings import Answering
 from tapui.wire import limits
 from tapui.wire.builtin import changes_session
 from tapui.wire.codec import envelope_of

@@ -9,6 +9,7 @@ from textual.message import Message
 from textual.widgets import Input, Static
 
 from tapui.projection.words import WAYS
+from tapui.text import cut
 from tapui.tower.app.app_protocol import Tower
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.widgets import SafeInput, plain
@@ -113,8 +114,11 @@ class TellLine(Horizontal):
         return way if way in self._ways else "after"
 
     def _show(self, name: str) -> None:
-        short = name if len(name) <= NAME_WIDTH else f"{name[: NAME_WIDTH - 1]}…"
-        parts = plain(f"tell {short}  ", "bold") + plain(WAYS[self._way], "$accent") + plain(":")
+        parts = (
+            plain(f"tell {cut(name, NAME_WIDTH)}  ", "bold")
+            + plain(WAYS[self._way], "$accent")
+            + plain(":")
+        )
         self.query_one(".whom", Static).update(parts)
         self.query_one(TellInput).placeholder = _HINTS[self._way]
 

@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Raw
 
 from tapui import invocation
-from tapui.text import safe_text
+from tapui.text import cut, safe_text
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
 _MAX_DIGITS = 400
@@ -104,8 +104,7 @@ def in_short(arguments: Raw, secrets: frozenset[str] = frozenset()) -> str:
     """Return the beginning of the arguments, their secrets masked, for one line of a list."""
     if len(memoryview(arguments)) > MAX_CHARS:
         return f"{len(memoryview(arguments)):,} bytes"
-    text = json_text(_masked(msgspec.json.decode(arguments), secrets))
-    return text if len(text) <= _SHORT else f"{text[: _SHORT - 1]}…"
+    return cut(json_text(_masked(msgspec.json.decode(arguments), secrets)), _SHORT)
 
 
 def _masked(value: dict[str, object], secrets: frozenset[str]) -> dict[str, object]:

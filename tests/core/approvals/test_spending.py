@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tapui.core.approvals.spending import GO_ON, RAISE
-from tapui.settings import Settings, Spend
+from tapui.settings.settings import Settings, Spend
 from tests.core.approvals.test_policies import approvals, decides
 from tests.core.harness import Conversation, Json, Peer
 from tests.core.sessions.test_starts import opens, start, starter

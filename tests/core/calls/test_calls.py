@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tapui.core.effects import Copied, NotCopied
-from tapui.settings import Settings, Timeouts
+from tapui.settings.settings import Settings, Timeouts
 from tapui.wire.errors import CallError
 from tests.core.conftest import Scene
 from tests.core.harness import Conversation, Json, tool

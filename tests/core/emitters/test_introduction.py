@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.core.emitters.introduction import USUAL
-from tapui.settings import Briefing, Settings
+from tapui.settings.settings import Briefing, Settings
 from tests.core.harness import Conversation, Peer
 from tests.core.hooks.test_prompts import contexts
 from tests.core.runner import EmitterShell, entry

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tapui.settings import Settings
+from tapui.settings.settings import Settings
 from tests.core.conftest import Scene
 from tests.core.harness import INTERNAL_TOKEN, PROVIDER_TOKEN, Conversation, Json, Peer, tool
 

@@ -1,6 +1,6 @@
 """Each run of an emitter is a span; what it sends into the session is a child of it."""
 
-from tapui.settings import Records, Settings
+from tapui.settings.settings import Records, Settings
 from tapui.wire.emitters import EmitterCounts
 from tests.core.harness import Conversation, Json, Peer
 from tests.core.runner import EmitterShell, entry, of

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tapui.settings import Alarming, Settings
+from tapui.settings.settings import Alarming, Settings
 from tests.core.approvals.test_policies import approvals, asks, decides
 from tests.core.harness import Conversation, Json, Peer
 

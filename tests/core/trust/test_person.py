@@ -12,7 +12,7 @@ from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
 from tapui.core.model import Standing
 from tapui.core.sessions.membership import READ_ONLY_BUILTINS
 from tapui.core.trust.person import Case, judge, terminal_key
-from tapui.settings import Answering, Settings
+from tapui.settings.settings import Answering, Settings
 from tapui.tools.builtin import TOOLS
 from tapui.wire import limits
 from tapui.wire.builtin import CHANGING_TOOLS

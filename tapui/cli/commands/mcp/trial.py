@@ -31,7 +31,7 @@ from tapui.mcp_servers.messages import (
 )
 from tapui.mcp_servers.server_start import CannotStartError, server_start
 from tapui.mcp_servers.shell.bridge_process import BridgeProcess
-from tapui.text import few
+from tapui.text import cut, few
 from tapui.wire.message import ToolOutcome
 
 _SECONDS = 60.0
@@ -196,5 +196,4 @@ def _described(name: str, trial: _Trial) -> dict[str, object]:
 
 
 def _first_line(text: str) -> str:
-    line = text.strip().partition("\n")[0]
-    return line if len(line) <= _DESCRIPTION else f"{line[: _DESCRIPTION - 1]}…"
+    return cut(text.strip().partition("\n")[0], _DESCRIPTION)

@@ -17,6 +17,7 @@ from tapui.hosts.copilot.session.history import (
 from tapui.hosts.copilot.session.prompts import SentPrompts
 from tapui.hosts.copilot.session.usage import credits_of
 from tapui.projection.summary import summary
+from tapui.text import cut
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
@@ -63,7 +64,7 @@ def name_of(event: "CopilotEvent") -> str:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= OUTPUT_LENGTH else text[: OUTPUT_LENGTH - 1] + "…"
+    return cut(text, OUTPUT_LENGTH)
 
 
 @dataclass(slots=True)
