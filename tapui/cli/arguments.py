@@ -54,13 +54,11 @@ class CommandParser(argparse.ArgumentParser):
             self.describe(more)
 
     def describe(self, more: str) -> None:
-        """Let its help say `more`."""
         self.description = f"{self.description}\n\n{more}"
 
     def parse_known_args(  # type: ignore[override]  # the overloads are for other namespaces
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse the arguments; return those that are unknown, too."""
         if self.on_use is not None:
             self.on_use()
         words = list(args or ())

@@ -64,7 +64,6 @@ def load(
 
 
 def _pattern_fault(pattern: str) -> str | None:
-    """Say why a pattern cannot be used to mask texts."""
     from tapui.core.hooks.matching import PatternError
     from tapui.runtime.system import RegexMatcher
 
@@ -87,7 +86,6 @@ def other_settings(found: loading.Loaded) -> Iterator[tuple[str, str]]:
 
 
 def port_is_explicit(found: loading.Loaded) -> bool:
-    """Return whether the port was asked for by flag or environment."""
     return found.origins["port",].kind in ("flag", "env")
 
 

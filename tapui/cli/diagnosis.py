@@ -217,7 +217,6 @@ def _diagnose(
 
 
 def _folder_file() -> Iterator[DoctorFinding]:
-    """Return what is wrong in the file with emitters of this folder."""
     try:
         found = read_configuration(str(Path.cwd()))
     except OSError:
@@ -380,7 +379,6 @@ def _session_findings(folders: Home, clis: list[Cli], port_rule: str) -> Iterato
 
 
 def _moved(path: str) -> str:
-    """Return the command that moves a file of the person's out of the way."""
     return f"mv {shlex.quote(path)} {shlex.quote(path + '.mine')}"
 
 
@@ -388,7 +386,6 @@ def _moved(path: str) -> str:
 
 
 def _mcp_door(folders: Home) -> Iterator[DoctorFinding]:
-    """Return what is to be said of it: little while it is not installed."""
     config = McpConfig(folders.copilot, own_entry(os.environ))
     token = ToolsTokenFile(folders.state)
     state, path, install = config.state(), output.path_text(config.path), command("install mcp")
@@ -471,7 +468,6 @@ def _mcp_servers(folders: Home) -> Iterator[DoctorFinding]:
 
 
 def _server(entry: ServerEntry, consents: ServerConsents) -> DoctorFinding | None:
-    """Return what is wrong with a server, None for nothing."""
     name = f"MCP server {entry.name}"
     try:
         standing = consents.standing(entry)

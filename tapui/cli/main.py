@@ -52,7 +52,6 @@ def _run(argv: list[str]) -> int:
 
 
 def _known_fault(error: Exception) -> int:
-    """Tell an error that a command let through."""
     from tapui.client.gateways import GatewayError, NoGateway, Refused
     from tapui.settings.loading import ConfigError
 

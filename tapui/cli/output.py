@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import msgspec
 
@@ -17,7 +17,6 @@ _BOLD, _DIM, _RESET = "\x1b[1m", "\x1b[2m", "\x1b[0m"
 
 
 def has_colour(stream: TextIO) -> bool:
-    """Return whether to use the terminal's attributes on `stream`."""
     env = os.environ
     return not env.get("NO_COLOR") and env.get("TERM") != "dumb" and stream.isatty()
 
@@ -38,7 +37,6 @@ def fail(text: str) -> None:
 
 
 def say(text: str, *, newlines: bool = False) -> None:
-    """Print a line of data."""
     sys.stdout.write(f"{safe_text(text, newlines=newlines)}\n")
 
 
@@ -73,6 +71,12 @@ def say_json(value: object, *, indent: int = 0) -> None:
 def say_json_bytes(line: bytes) -> None:
     """Print one line of valid JSON that was read somewhere."""
     sys.stdout.write(f"{_ascii(line)}\n")
+
+
+def all_fields(struct: msgspec.Struct) -> dict[str, Any]:
+    """Return a Struct's fields for JSON, those that are empty too, but not what was cut of it."""
+    names = zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True)
+    return {key: getattr(struct, name) for key, name in names if name != "cuts"}
 
 
 def path_text(path: Path | str) -> str:

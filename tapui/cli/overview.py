@@ -38,7 +38,6 @@ SHOWN = 100
 
 
 def show(chosen: FoundGateway, *, as_json: bool) -> None:
-    """Print the state as tables, or all of it as JSON."""
     snapshot = glance(chosen, name=_NAME)
     if as_json:
         output.say_json(
@@ -61,7 +60,6 @@ def show(chosen: FoundGateway, *, as_json: bool) -> None:
 
 
 def _waiting(chosen: FoundGateway, snapshot: TowerSnapshot) -> list[Approval]:
-    """Return what waits for the person, each request whole, the longest waiting first."""
     waiting = [one for one in snapshot.state.approvals if is_waiting(one)]
     if not any(one.is_cut for one in waiting):
         return waiting
@@ -215,7 +213,6 @@ def _call_detail(call: Call) -> str:
 
 
 def watch(chosen: FoundGateway) -> None:
-    """Print what is, then a line for each change, until the gateway ends."""
     import asyncio
 
     asyncio.run(_watch(chosen))
@@ -254,7 +251,6 @@ class Watched:
         self._state = state
 
     def now(self) -> Iterator[str]:
-        """Yield the open sessions and what waits."""
         for session in listed(self._state.sessions.values()):
             if is_open(session):
                 yield f"session {_name(session)}: {activity(session)}"

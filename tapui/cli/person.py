@@ -50,7 +50,6 @@ def refuse_agents(args: argparse.Namespace) -> None:
 
 
 def _found() -> Identified:
-    """Look at this process, and at the sessions that Copilot holds."""
     from tapui.hosts.copilot.finding.discovery import Discovery
     from tapui.runtime.agents import Agents
 

@@ -124,7 +124,6 @@ def _told(name: str, found: list[Unfit], parameters: Raw) -> Iterator[str]:
 
 
 def print_outcome(outcome: ToolOutcome) -> int:
-    """Print how a call ended, and return the exit code."""
     for text in outcome.context or ():
         output.note(text)
     if outcome.error is not None or outcome.error_code is not None:

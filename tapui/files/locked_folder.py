@@ -173,7 +173,6 @@ class LockedFolder:
         self._lock = lock
 
     def close(self) -> None:
-        """Let the folder and its lock go."""
         if self.fd >= 0:
             os.close(self.fd)
             os.close(self._lock)

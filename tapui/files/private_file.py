@@ -127,7 +127,6 @@ class SealedFile:
         return self.copilot_home.joinpath(*self._folder, self._name)
 
     def content(self) -> bytes:
-        """Return the file as this tapui writes it."""
         body = self.body()
         return body + self._seal(__version__.encode(), _digest(body))
 

@@ -344,7 +344,6 @@ class Search:
         )  # fmt: skip
 
     def _path_of(self, connection: sqlite3.Connection, file: int) -> Path | None:
-        """Return where a file of records is now, None if it is gone."""
         if file not in self._files:
             folder, device, inode = connection.execute(
                 "SELECT path, device, inode FROM files f JOIN folders o ON o.id = f.folder"

@@ -233,7 +233,6 @@ class Updater:
         return known[name]
 
     def name_session(self, session: subjects.Session) -> None:
-        """Keep the label and the folder of a session."""
         said = (session.label, session.cwd)
         if self._labels.get(session.id) != said:
             self._labels[session.id] = said
@@ -246,7 +245,6 @@ class Updater:
     # Transactions
 
     def begin(self) -> None:
-        """Begin what `commit` ends."""
         if not self._connection.in_transaction:
             self._connection.execute("BEGIN IMMEDIATE")
 

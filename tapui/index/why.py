@@ -79,7 +79,6 @@ def changes_of(search: Search, path: Path, *, since: float | None = None) -> lis
 def _prompt_of(
     connection: sqlite3.Connection, number: int, session: int | None, turn: int | None
 ) -> str:
-    """Return the text of the prompt before a row, in its turn."""
     found = connection.execute(
         "SELECT text FROM rows WHERE id < ? AND session IS ? AND turn IS ? AND kind = 'prompt'"
         " ORDER BY id DESC LIMIT 1",

@@ -240,7 +240,6 @@ class Meaning:
                         self._sure.setdefault(name, []).append(made)
 
     def _is_named(self, word: str) -> bool:
-        """Return whether a rule may be about a program of that name."""
         if self._programs is None:
             return True
         base = base_name(word).lower()

@@ -131,8 +131,7 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
 
 
 def _word_guard(leads: Leads, guards: Guards, folder: str | None) -> str:
-    """Say which word leads to a guarded file by a link or a pattern: `cat notes`, where `notes` is a
-    link to a token."""
+    """Say which word leads to a guarded file: `cat notes`, where `notes` is a link to a token."""
     for word, paths in leads.words.items():
         for path in paths:
             below = path[len(folder) :] if folder and is_within(path, folder) else path

@@ -280,7 +280,6 @@ _VALUE = re.compile(r"(?:[^=]*=|-[A-Za-z])(.+)", re.DOTALL)
 
 @lru_cache(maxsize=1024)
 def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the operands among the words of a rule."""
     name = base_name(rule[0])
     places = operand_places(name, rule)
     if runs_scripts(name):

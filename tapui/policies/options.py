@@ -365,7 +365,6 @@ class _Walk:
             self._at += 1
 
     def _value(self, word: str, option: _Option) -> None:
-        """Take the next word as an option's value."""
         if self._at >= len(self._words):
             return
         at, value = self._at, self._words[self._at]

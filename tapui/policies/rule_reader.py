@@ -83,7 +83,6 @@ class RuleReader:
         self._faults: list[RuleFault] = []
 
     def read(self, given: object) -> RuleFile:
-        """Return the rules of the value of `rules`, and the faults in it."""
         self._faults = []
         rules: list[PolicyRule] = []
         if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
@@ -102,7 +101,6 @@ class RuleReader:
         self._faults.append(RuleFault(self._file, self._line_of(path), name, what))
 
     def _table(self, number: int, table: Mapping[str, Any]) -> list[PolicyRule]:
-        """Return the rules of one table: one for each pattern."""
         here = ("rules", number)
         before = len(self._faults)
         for name in table:

@@ -194,7 +194,6 @@ class _Places:
         """Before each character that is no slash."""
 
     def letter(self, wanted: str) -> int:
-        """Return the places before a character."""
         if wanted not in self._letters:
             bits = "".join("1" if one == wanted else "0" for one in reversed(self._path))
             self._letters[wanted] = int(f"0{bits}", 2)

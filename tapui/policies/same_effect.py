@@ -196,7 +196,6 @@ class Words:
         self._is_read = False
 
     def _read(self) -> None:
-        """Look at the words, once a rule is about their program."""
         self._is_read = True
         self.plain = rest = self.words[1:]
         self._set = frozenset(rest)

@@ -527,7 +527,6 @@ def told_by(command: ShellCommand) -> str | None:
 
 
 def _expanded(word: str) -> list[str]:
-    """Return the words of alternatives in braces."""
     waiting, made = [word], []
     if word.count(_BRACE) > _MAX_BRACES // 4:
         return [HOLE]
@@ -548,7 +547,6 @@ def _expanded(word: str) -> list[str]:
 
 
 def _unescaped(found: re.Match[str]) -> str:
-    """Return the character of an escape in `$'…'`."""
     byte, short, long, octal, control, other = found.groups()
     if digits := byte or short or long:
         number = int(digits, 16)

@@ -94,7 +94,6 @@ class Journal:
 
     @property
     def has_trouble(self) -> bool:
-        """Whether some records cannot be written now."""
         return bool(self._trouble)
 
     def write(self, entries: Sequence[tuple[Entry, bytes]]) -> frozenset[int]:

@@ -105,7 +105,6 @@ def _newest_about(folder: Path, subject: str, kinds: tuple[str, ...]) -> list[En
 
 
 def _newest(folder: Path, collection: str) -> Iterator[Record]:
-    """Yield the records of a collection, newest first, until they are too many."""
     with contextlib.closing(backward(folder, collection, Damage())) as newest:
         yield from islice(newest, MAX_LOOKED_AT)
 
@@ -301,7 +300,6 @@ def _stamp_from(fd: int, offset: int, end: int) -> tuple[int, _Stamp] | None:
 
 
 def _line_from(fd: int, offset: int, end: int) -> int:
-    """Return where the next line begins; `end` where there is none."""
     at = offset
     while at < min(end, offset + _LONGEST):
         block = os.pread(fd, _BLOCK, at)

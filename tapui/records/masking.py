@@ -149,7 +149,6 @@ class _OwnPatterns:
 
 
 def _ids(record: bytes) -> Iterator[str]:
-    """Yield the ids by which a record and its subject are found again."""
     fields = _fields.decode(record)
     subjects = [_fields.decode(one) for one in fields.values() if bytes(one)[:1] == b"{"]
     for subject in (fields, *subjects):

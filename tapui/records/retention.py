@@ -51,7 +51,6 @@ def _infos(folder: Path) -> list[os.stat_result]:
 
 
 def _files(folder: Path) -> list[Path]:
-    """Return what the journal wrote to a folder: records, and copies of results."""
     with contextlib.suppress(OSError):  # a folder that is gone has no files
         records = [path for path in folder.iterdir() if _OURS.match(path.name)]
         results = folder / RESULTS_FOLDER

@@ -196,7 +196,6 @@ class Syncer:
                 self._retired = [one for one in self._retired if one not in retired]
 
     def _sync_closed(self) -> None:
-        """Make safe what was written to files that were closed before their last sync."""
         if self._has_closed_early:
             self._has_closed_early = False
             os.sync()

@@ -56,7 +56,6 @@ def types_of(schema: Any, key: str) -> frozenset[str] | None:
 
 
 def _items(schema: Mapping[str, Any], key: str) -> frozenset[str]:
-    """Return the types of what is in an argument that takes a list."""
     found = schema["properties"][key]
     inner = found.get("items") if isinstance(found, Mapping) else None
     return frozenset(_types(schema, inner, _DEPTH))

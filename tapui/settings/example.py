@@ -49,7 +49,6 @@ def example(actions: Iterable[tuple[str, str, str]]) -> str:
 
 
 def _own_keys(about: str, actions: Iterable[tuple[str, str, str]]) -> str:
-    """Return the table of keys: an action, its keys, and what it does."""
     lines = "".join(f'# {action} = "{keys}"   {does}\n' for action, keys, does in actions)
     return f"[{OWN_KEYS[0]}]\n{_comment(about)}{lines}"
 

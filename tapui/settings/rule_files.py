@@ -84,7 +84,6 @@ class RuleFiles:
             return found.read
 
     def look(self) -> RuleChanges:
-        """Read again what was changed since it was read last."""
         changes = RuleChanges()
         with self._lock:
             if self._signature != _signature((self._config, self._managed)):

@@ -74,7 +74,6 @@ async def outcome_of(
 
 
 async def _tools(connection: GatewayConnection, session: str) -> list[OfferedTool]:
-    """Return the tools that the session has now."""
     wanted = ToolsRead(id=CALL_ID, session_id=session)
     return (await connection.answer(wanted, ToolsList)).tools
 

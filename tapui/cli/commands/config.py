@@ -55,7 +55,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def example_text() -> str:
-    """Return the configuration file with every setting that `--example` prints."""
     from tapui.settings.example import example
     from tapui.tower.keys.names import written_keys
     from tapui.tower.keys.table import TABLE

@@ -84,7 +84,6 @@ def way_in(
 
 
 def _instead(is_installed: bool) -> str:
-    """Return how to go without the port."""
     if is_installed:
         line = command("copilot --experimental")
         return f"tapui's extension needs none, once it is loaded: {line}"

@@ -53,7 +53,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _painted(markdown: str) -> str:
-    """Return a page as a terminal shows it."""
     import shutil
 
     from rich.console import Console

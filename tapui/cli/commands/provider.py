@@ -230,7 +230,6 @@ def run_dev(args: argparse.Namespace) -> int:
 
 
 def _print_now(line: str) -> None:
-    """Print a line that is safe for a screen already."""
     try:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()

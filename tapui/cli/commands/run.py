@@ -214,7 +214,6 @@ async def _started(connection: GatewayConnection, start: SessionStart) -> str:
 
 
 async def _end(connection: GatewayConnection, followed: _Progress, *, stop: bool = False) -> None:
-    """End the session, so that it can be gone on with."""
     if followed.fault and not stop and followed.is_over is False:
         return
     async with asyncio.timeout(END_SECONDS):
@@ -238,7 +237,6 @@ class _Printing:
         """The agent said something."""
 
     def finish(self, followed: _Progress) -> int:
-        """Tell how it went; return the exit code."""
         for one in followed.denied:
             output.note(f"denied: {one.what} ({one.why})")
         resume = invocation.command(f"run --resume {followed.session_id}")

@@ -106,7 +106,6 @@ def _argv(args: argparse.Namespace) -> list[str]:
 
 
 def _new_log() -> Path:
-    """Make a private log file, and drop the oldest of those that are there."""
     folder = home().state / "log"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     logs = sorted(folder.glob("serve-*.log"), key=lambda log: log.stat().st_mtime)

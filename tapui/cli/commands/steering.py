@@ -2,7 +2,6 @@
 
 import argparse
 import asyncio
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -74,27 +73,10 @@ def _carry_out(args: argparse.Namespace, order: SessionTell | SessionStop) -> in
     """Give an order to the session that the arguments name, and print what became of it."""
     settled = asyncio.run(_order(gateway(args), args.session, order))
     if args.json:
-        output.say_json(_all(settled))
+        output.say_json(output.all_fields(settled))
     else:
         output.say(f"{became(settled)}  ({order_words(settled)})")
     return FAILED if settled.state == "failed" else 0
-
-
-def _all(order: Order) -> dict[str, Any]:
-    """Return an order with every field, those that are empty too."""
-    return {
-        "id": order.id,
-        "sessionId": order.session_id,
-        "kind": order.kind,
-        "state": order.state,
-        "text": order.text,
-        "way": order.way,
-        "by": order.by,
-        "at": order.at,
-        "error": order.error,
-        "running": order.running,
-        "dropped": order.dropped,
-    }
 
 
 async def _order(chosen: FoundGateway, name: str, order: SessionTell | SessionStop) -> Order:

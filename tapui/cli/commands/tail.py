@@ -120,7 +120,6 @@ async def _first_line(
 
 
 async def _read_held(connection: GatewayConnection, reader: _Reader) -> None:
-    """Print what the gateway holds of the stream."""
     wanted = StreamRead(
         id="lines", stream=reader.stream, session_id=reader.session_id, last=MAX_HISTORY
     )

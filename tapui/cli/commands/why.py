@@ -164,7 +164,6 @@ class Answer:
 
     @property
     def words(self) -> str:
-        """Return who it was, in words."""
         if self.by == "unknown":
             return _UNKNOWN
         if self.by == BUILTIN_PROVIDER:
@@ -205,7 +204,6 @@ def _told(call_id: str, call: Call | None, answer: Answer) -> dict[str, Any]:
 
 
 def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
-    """Return a call as it began, and who decided about it."""
     call: Call | None = None
     answer = Answer()
     records = _records(session)

@@ -59,7 +59,6 @@ class Conversation:
         self._offer(session["id"], opened["tools"])
 
     async def read(self) -> None:
-        """Take what the gateway says, until it is gone."""
         async for message in self._line:
             await self._take(message)
 
@@ -97,18 +96,15 @@ class Conversation:
         self._tools_changed.set()
 
     def new_id(self, kind: str) -> str:
-        """Return an id that was not used yet."""
         return f"{kind}-{next(self._ids)}"
 
     async def send(self, type_: str, session: str, **fields: object) -> None:
         await self._line.send(type_, sessionId=session, **fields)
 
     async def became(self, order: str, state: str) -> None:
-        """Tell what became of an order."""
         await self._line.send("order.result", id=order, state=state)
 
     async def event(self, session: str, name: str, **data: object) -> None:
-        """Tell of something that happened in a session."""
         await self.send("session.event", session, event=name, data=data)
 
     async def approval(self, session: str, kind: str, detail: Json) -> Json:

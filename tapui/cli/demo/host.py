@@ -30,7 +30,6 @@ _POLL = 0.05
 
 
 async def host(folder: Path, url: str, internal: str, seed: str) -> None:
-    """Play the sessions at a gateway, until it is gone."""
     line = await GatewayLine.open(url, {"token": internal})
     playing: list[asyncio.Task[None]] = []
     try:

@@ -76,7 +76,6 @@ async def provide(name: str, session: str, tools: list[Json]) -> GatewayLine:
 
 
 def is_farewell(message: Json) -> bool:
-    """Return whether the session is ending."""
     return (message["type"], message.get("state")) == ("session.lifecycle", "shutdown.pending")
 
 

@@ -74,7 +74,6 @@ class Player:
         self._agents: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Open the session in a folder of its own."""
         self._folder.mkdir()
         for name, text in self._script.files.items():
             (self._folder / name).write_text(text)
@@ -91,7 +90,6 @@ class Player:
         await self._told_context()
 
     async def play(self) -> None:
-        """Play the turns again and again."""
         await self._sleep(self._script.begins)
         for turn in itertools.cycle(self._script.turns):
             prompt = self._chosen.choice(turn.prompts)

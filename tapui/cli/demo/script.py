@@ -163,5 +163,4 @@ class Script:
 
 
 def run(command: str, seconds: float = 1.0, output: str = "", exit_code: int = 0) -> Use:
-    """Return the call of a shell."""
     return Use("bash", {"command": command}, seconds, output, exit_code)

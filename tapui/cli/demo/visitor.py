@@ -84,7 +84,6 @@ class Page:
             writer.close()
 
     def enter(self, code: str) -> None:
-        """Take the code that the person has typed."""
         if not self.is_paired and not self.codes.full():
             self.codes.put_nowait(code)
             self.news = "The code was sent. <a href='/'>Has it paired?</a>"

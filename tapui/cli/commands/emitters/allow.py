@@ -112,7 +112,6 @@ def _real(folder: str) -> str:
 
 
 def _allow_file(run: ConsentRun) -> int:
-    """Keep consents to what a folder's file has, where no gateway uses it."""
     args = run.args
     need_person(args)
     configuration = read(folder_of(args))

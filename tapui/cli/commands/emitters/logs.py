@@ -83,7 +83,6 @@ async def _of_gateway(found: FoundGateway, args: argparse.Namespace) -> list[Lin
 
 
 def _of_records(args: argparse.Namespace, last: int) -> list[Line]:
-    """Return the lines that were recorded of an emitter of this name."""
     damage = Damage()
     found: list[Record] = []
     for session_id, folders in folders_of(args.session):

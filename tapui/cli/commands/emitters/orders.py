@@ -38,12 +38,10 @@ _PASSING = ("queued", "stopping")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Give the order, and print what became of it."""
     return asyncio.run(_order(gateway(args), args))
 
 
 def keep(args: argparse.Namespace) -> int:
-    """Have an emitter written into its folder's file."""
     return asyncio.run(_keep(gateway(args), args))
 
 

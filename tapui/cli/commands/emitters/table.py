@@ -84,7 +84,6 @@ def _print(listed: list[Emitter], args: argparse.Namespace, show_all: Callable[[
 
 
 def _schedule(emitter: Emitter) -> str:
-    """Return when an emitter runs, in a few words."""
     match emitter.kind:
         case "timed":
             return f"every {interval_text(emitter.every or 1)}"
@@ -155,24 +154,16 @@ def the_one(emitters: Sequence[Emitter], found: list[Emitter], args: argparse.Na
 
 def as_json(emitter: Emitter) -> dict[str, Any]:
     """Return an emitter with every field, those that are empty too."""
-    said = _all(emitter)
-    for own in ("isCut", "cuts"):
-        del said[own]
-    said["counts"] = _all(emitter.counts)
-    said["rules"] = msgspec.to_builtins(emitter.rules)
-    return said
-
-
-def _all(struct: msgspec.Struct) -> dict[str, Any]:
-    names = zip(struct.__struct_encode_fields__, struct.__struct_fields__, strict=True)
-    return {key: getattr(struct, name) for key, name in names}
+    said = output.all_fields(emitter)
+    del said["isCut"]
+    counts, rules = output.all_fields(emitter.counts), msgspec.to_builtins(emitter.rules)
+    return {**said, "counts": counts, "rules": rules}
 
 
 # A folder's file, where no gateway runs
 
 
 def note_problems(configuration: Configuration) -> None:
-    """Name everything that is wrong in a file."""
     for problem in configuration.problems:
         output.note(str(file_problem(configuration.folder, problem)))
 
@@ -180,7 +171,6 @@ def note_problems(configuration: Configuration) -> None:
 def entry_of(
     configuration: Configuration, name: str, *, is_provider: bool
 ) -> EmitterEntry | ProviderEntry | None:
-    """Return what a configuration has under a name."""
     return configuration.provider(name) if is_provider else configuration.emitter(name)
 
 

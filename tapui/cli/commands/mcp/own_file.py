@@ -144,7 +144,6 @@ def _check(text: str) -> bool:
 
 
 def remove(args: argparse.Namespace) -> int:
-    """Remove one of the person's servers, or the consent to one of a folder's."""
     folders = home()
     if any(one.name == args.name for one in read_own(folders).entries):
         try:
