@@ -155,7 +155,7 @@ def _summary(record: Record) -> str:
             return _span(span)
         case ev.EventLost() as lost:
             return f"{lost.lost} lost: {lost.error}"
-    # The other events of a session, a provider and an approval each bring it as it is then.
+    # The other events of a session, a provider and an approval have the whole of it.
     match getattr(record.event, record.kind.partition(".")[0], None):
         case Session(label=name, state=state) | Provider(name=name, state=state):
             return f"{name} {state}"
