@@ -84,7 +84,7 @@ async def test_provider_of_the_readme_wakes_its_session_and_has_a_gate(gateway: 
             [sys.executable, "-c", code], env=gateway.home.env(TAP_GATEWAY=gateway.url)
         )
         try:
-            await host.expect("tools.changed", sessionId="s1", within=20)
+            await host.expect("tools.changed", sessionId="s1")
             await host.invoke("s1", "remind", {"text": "Look at the build.", "seconds": 0})
             assert (await host.expect("tool.outcome", id="i1"))["data"] == "You will be told."
             assert "Look at the build." in (await host.expect("session.send"))["prompt"]

@@ -103,7 +103,7 @@ class Dev:
 
     async def outcome(self, id_: str) -> dict[str, Any]:
         assert self._caller is not None
-        return await self._caller.expect("tool.outcome", id=id_, within=15)
+        return await self._caller.expect("tool.outcome", id=id_)
 
     async def call(self, tool: str, **args: Any) -> Any:
         outcome = await self.outcome(await self.begin(tool, **args))

@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.rig import faults
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Host, Peer, Provider
+from tests.rig.waiting import HUNG
 
 HOSTILE = "\x1b]0;owned\x07\x9b31m\u202e\x00\x7f[/]\u2028end"
 """Title, colour, direction, NUL, DEL, markup and a line separator, as a peer may send them."""
@@ -48,13 +49,13 @@ class Command:
     async def line(self) -> str:
         """Return the next line of stdout."""
         assert self._process.stdout is not None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             return (await self._process.stdout.readline()).decode()
 
     async def note(self) -> str:
         """Return the next line of stderr."""
         assert self._process.stderr is not None
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             return (await self._process.stderr.readline()).decode()
 
     def interrupt(self) -> None:
@@ -66,7 +67,7 @@ class Command:
 
     async def end(self) -> tuple[int, str, str]:
         """Return exit code, and the rest of stdout and stderr."""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HUNG):
             out, err = await self._process.communicate()
         assert self._process.returncode is not None
         for fault in faults.errors_in(err.decode(), "a command"):

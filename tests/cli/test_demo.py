@@ -40,7 +40,7 @@ from tests.rig.gateway import ANYBODY, Gateway, Home, tapui_argv
 from tests.rig.peers import Tower
 from tests.rig.processes import below, has_ended
 from tests.rig.tmux import Tmux
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 T = TypeVar("T")
 
@@ -453,7 +453,7 @@ async def test_the_page_pairs_with_the_code_that_the_tower_shows(played: Played)
 
 
 def fetch(url: str) -> str:
-    with urlopen(url, timeout=10) as response:
+    with urlopen(url, timeout=HUNG) as response:
         return str(response.read().decode())
 
 
@@ -466,7 +466,7 @@ def test_nothing_is_left_when_the_gateway_ends(played: Played, number: signal.Si
     until(lambda: len(played.state()["providers"]) == 3, what="three bound providers")
     played.gateway.signal(number)
     played.gateway.wait()
-    assert played.host.wait(10) == 0
+    assert played.host.wait(HUNG) == 0
     assert alive(processes) == []
     assert not played.folder.exists()
     assert played.log == ""

@@ -18,7 +18,7 @@ from tests.cli.schemas import check
 from tests.rig.gateway import ANYBODY, PERSON, Gateway, Home, tapui_argv
 from tests.rig.peers import Host
 from tests.rig.tmux import Tmux
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 
 def test_a_setting_that_is_written_while_the_gateway_runs_is_named_where_it_would_allow(
@@ -151,7 +151,7 @@ def on_terminal(env: dict[str, str], *args: str, code: int = 0) -> str:
             if not block:
                 break
             data += block
-        assert process.wait(10) == code
+        assert process.wait(HUNG) == code
     finally:
         os.close(master)
     return data.decode()
@@ -375,7 +375,7 @@ def test_stop_ends_the_gateway_and_returns_when_it_has(gateway: Gateway, home: H
     done = home.run("stop")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"stopped {gateway.url} (pid {gateway.pid})\n"
-    assert gateway.wait(within=5) == 0
+    assert gateway.wait() == 0
     assert home.run("stop").returncode == 3
 
 

@@ -21,9 +21,9 @@ from tapui.wire.tower import (
     TowerSnapshot,
 )
 from tests.client.fake_gateway import FakeGateway, Peer
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
-WITHIN = 10.0
+WITHIN = HUNG
 
 
 def feed_of(fake: FakeGateway, limits: FeedLimits = FeedLimits()) -> RemoteFeed:  # noqa: B008

@@ -13,6 +13,7 @@ from tapui.wire.message import ToolInvoke, ToolOutcome
 from tapui.wire.tower import TowersChanged, TowerSnapshot
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Provider
+from tests.rig.waiting import HUNG
 
 
 async def test_the_folded_state_is_the_gateways_own(gateway: Gateway) -> None:
@@ -21,7 +22,7 @@ async def test_the_folded_state_is_the_gateways_own(gateway: Gateway) -> None:
     feed = RemoteFeed(found, lambda: found)
     state = State()
     settled = 0
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HUNG):
         async for item in feed.items():
             if isinstance(item, TowerSnapshot):
                 state = State.of(item.state)
@@ -53,7 +54,7 @@ async def test_a_second_tower_is_told_of_the_first_and_of_its_leaving(gateway: G
     found = find(folders, gateway.port, is_explicit=True)
     feed = RemoteFeed(found, lambda: found)
     told = []
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HUNG):
         async for item in feed.items():
             if item == Link("up"):
                 other = await GatewayConnection.open(found, role="tower")

@@ -10,6 +10,7 @@ from tapui.wire.errors import ErrorCode
 from tests.conformance.cases import CASES, GATE, Case, Json, hello, push
 from tests.conformance.scene import Scene, heard_until_now, state_of
 from tests.rig.peers import GREET, Peer, Provider
+from tests.rig.waiting import HUNG
 
 STREAMS = 20
 BEFORE = {"client": "AwaitHello", "tower": "Tower", "host": "Host"}
@@ -70,7 +71,7 @@ async def test_a_refusal(scene: Scene, case: Case) -> None:
 
 async def pushed(peer: Peer, stream: str) -> Json | None:
     """Push, as soon as the budget allows it; return the refusal, if it was refused."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HUNG):
         while True:
             await peer.send(push(stream=stream))
             heard, _ = await heard_until_now(peer)

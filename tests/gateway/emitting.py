@@ -11,9 +11,9 @@ import psutil
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Host, Json, Tower
 from tests.rig.processes import has_ended
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
-WITHIN = 30.0
+WITHIN = HUNG
 
 
 def repository(folder: Path, *emitters: Json, streams: list[Json] | None = None) -> str:

@@ -15,7 +15,7 @@ async def call(seen: Watcher, id_: str, tool: str, **args: object) -> None:
 
 async def result(seen: Watcher, id_: str) -> Json:
     """Wait for the outcome of a call."""
-    return await seen.host.expect("tool.outcome", id=id_, within=15)
+    return await seen.host.expect("tool.outcome", id=id_)
 
 
 async def test_an_agents_command_runs_with_the_persons_word_and_ends_with_its_session(
@@ -34,7 +34,7 @@ async def test_an_agents_command_runs_with_the_persons_word_and_ends_with_its_se
         assert (shown["command"], shown["cwd"]) == (wanted["command"], repo)
         assert shown["schedule"] == "runs all the time, without asking again"
         assert (await result(seen, "t1"))["data"]["lifespan"] == "temporary"
-        sent = await seen.host.expect("session.send", within=15)
+        sent = await seen.host.expect("session.send")
         assert "- stream=checks emitter=checks/stdout: it fails" in sent["prompt"]
         pid = await seen.line("pid", "checks@tap")
 

@@ -34,7 +34,7 @@ async def test_what_is_allowed_runs_and_its_inject_is_a_prompt(
         assert (shown["command"], shown["cwd"], shown["changed"]) == ("sh pulse.sh", repo, "")
         assert (shown["files"], shown["file"]) == (["pulse.sh"], f"{repo}/tap.config.json")
         assert shown["schedule"] == "runs all the time, without asking again"
-        sent = await seen.host.expect("session.send", within=15)
+        sent = await seen.host.expect("session.send")
         assert "- stream=pulse emitter=pulse/stdout: it fails" in sent["prompt"]
         pid = await seen.line("pid", "pulse@tap")
         expected = [f"pid {pid}", "up", "inject: it fails"]
@@ -114,13 +114,13 @@ async def test_a_filter_that_is_kept_is_in_the_file_and_nothing_is_asked_again(
         rules = [{"match": "fails", "outcome": "surface"}]
         await seen.order("filter", "pulse", rules=rules)
         await seen.order("keep", "pulse", id="k")
-        kept = await seen.tower.expect("emitter.kept", within=15)
+        kept = await seen.tower.expect("emitter.kept")
         assert kept == {"type": "emitter.kept", "id": "k", "path": f"{repo}/tap.config.json"}
         assert configuration(repo)["emitters"][0]["eventFilter"] == rules
         script(repo, "go", "")
         await seen.until(lambda: seen.lines["pulse@tap"][1:] == ["surface: it fails"], "a line")
         await seen.order("run", "pulse")
-        await seen.tower.expect("error", within=15)  # it runs: as the same process
+        await seen.tower.expect("error")  # it runs: as the same process
         await seen.order("stop", "pulse")
         await seen.state("pulse", "stopped")
         await until_dead(pid)
@@ -153,7 +153,7 @@ async def test_rules_are_tried_on_what_came_and_nothing_changes(
         await seen.allow("pulse")
         await seen.line("it", "pulse@tap")
         await seen.order("try", "pulse", id="t", rules=RULES)
-        tried = await seen.tower.expect("emitter.tried", within=15)
+        tried = await seen.tower.expect("emitter.tried")
         found = [(one["outcome"], one.get("rule")) for one in tried["lines"]]
         assert found == [("keep", 2), ("drop", 0), ("keep", 2), ("inject", 1)]
         assert seen.emitters["pulse"].get("rules", []) == []

@@ -37,7 +37,7 @@ async def call(seen: McpWatcher, session: str, name: str, **args: Any) -> Json:
     while name not in {one["name"] for one in offered["tools"]}:
         offered = await seen.host.expect("tools.changed", sessionId=session, within=30)
     await seen.host.invoke(session, name, args, id_=f"{session}-{name}")
-    outcome = await seen.host.expect("tool.outcome", id=f"{session}-{name}", within=15)
+    outcome = await seen.host.expect("tool.outcome", id=f"{session}-{name}")
     found: Json = json.loads(text_of(outcome["data"]))
     return found
 
@@ -159,7 +159,7 @@ async def test_a_form_of_a_server_is_the_persons_to_answer(
             assert approval["sessionId"] == "f1"
             assert approval["detail"]["message"] == "Who are you?"
             await seen.answer("asks", decision, answer)
-            outcome = await seen.host.expect("tool.outcome", id=id_, within=15)
+            outcome = await seen.host.expect("tool.outcome", id=id_)
             said = json.loads(text_of(outcome["data"]))
             assert {key: said["answer"][key] for key in told} == told
         write_own(gateway)

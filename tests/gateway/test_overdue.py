@@ -12,6 +12,7 @@ from tests.conftest import needs_uvloop
 from tests.gateway.test_starts import left_behind
 from tests.rig import faults
 from tests.rig.gateway import Home
+from tests.rig.waiting import HUNG
 
 SERVE = """
 import asyncio, os, sys, threading
@@ -125,7 +126,7 @@ def test_an_end_that_is_blocked_is_given_up_with_the_stacks_in_the_log(
             assert process.stdout is not None
             assert process.stdout.readline() == "blocked\n"
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=HUNG)
         assert process.returncode == 1
         log = home.tapui / "log" / f"tapui-{process.pid}.log"
         assert f"tapui: the gateway did not end in time; see {log}" in told
@@ -138,7 +139,7 @@ def test_signals_reach_the_loop_as_before(home: Home, which: str) -> None:
     with serving(home, which, "", "nowhere") as process:
         process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
-        assert process.communicate(timeout=20) == ("", "")
+        assert process.communicate(timeout=HUNG) == ("", "")
         assert process.returncode == 0
         assert left_behind(home) == []
 
@@ -147,7 +148,7 @@ def test_signals_reach_the_loop_as_before(home: Home, which: str) -> None:
 def test_an_end_that_is_given_up_while_it_removes_its_files_has_removed_them(home: Home) -> None:
     with serving(home, "asyncio", "lock", "removing") as process:
         process.send_signal(signal.SIGTERM)
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=HUNG)
         assert process.returncode == 1
         assert "the gateway did not end in time" in told
         assert left_behind(home) == []

@@ -42,7 +42,7 @@ async def call(seen: Watcher, session: str, tool: str = "ask") -> str:
     while tool not in {one["name"] for one in offered["tools"]}:
         offered = await seen.host.expect("tools.changed", sessionId=session, within=30)
     await seen.host.invoke(session, tool, {}, id_=f"{session}-{tool}")
-    outcome = await seen.host.expect("tool.outcome", id=f"{session}-{tool}", within=15)
+    outcome = await seen.host.expect("tool.outcome", id=f"{session}-{tool}")
     return str(outcome["data"])
 
 
@@ -64,7 +64,7 @@ async def test_each_session_has_a_process_with_its_tools(gateway: Gateway, tmp_p
         await until_dead(first)
         await seen.host.open("s3", cwd=repo, replaces="s2")
         await seen.host.invoke("s3", "ask", {}, id_="again")
-        outcome = await seen.host.expect("tool.outcome", id="again", within=15)
+        outcome = await seen.host.expect("tool.outcome", id="again")
         assert outcome["data"] == second
         await seen.close("s3")
         await until_dead(second)

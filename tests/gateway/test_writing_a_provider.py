@@ -15,7 +15,7 @@ import pytest
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Host
 from tests.rig.processes import has_ended
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
@@ -96,7 +96,7 @@ class Typed:
         """Press Ctrl-C in the other terminals."""
         for process in self._going_on:
             process.terminate()
-            process.wait(15)
+            process.wait(HUNG)
             assert has_ended(process.pid)
 
 
@@ -139,7 +139,7 @@ async def test_the_skills_program_is_a_provider(gateway: Gateway, tmp_path: Path
         )
         offered = await host.expect("tools.changed", sessionId="s1")
         while "greet" not in str(offered):
-            offered = await host.expect("tools.changed", sessionId="s1", within=15)
+            offered = await host.expect("tools.changed", sessionId="s1")
         await host.invoke("s1", "greet", {"name": "Ada"}, id_="i1")
         assert (await host.expect("tool.outcome", id="i1"))["data"] == "Hello, Ada!"
         await host.invoke("s1", "greet", {}, id_="i2")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tapui.hosts.copilot.uplink import HostTiming
+from tests.rig.waiting import HUNG
 
 _LISTENER = """
 import socket, sys
@@ -37,7 +38,7 @@ class Pretender:
     def kill(self) -> None:
         """End the process; its locks stay."""
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(HUNG)
 
 
 @pytest.fixture

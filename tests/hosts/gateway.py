@@ -146,7 +146,7 @@ class HostThread:
 
     def __enter__(self) -> Self:
         self._thread.start()
-        assert self._ready.wait(10)
+        assert self._ready.wait(HUNG)
         return self
 
     def run_in_loop(self, function: Callable[[], T]) -> T:
@@ -155,7 +155,7 @@ class HostThread:
         self.loop.call_soon_threadsafe(lambda: done.set_result(function()))
         return done.result(10)
 
-    def stop(self, within: float = 10.0) -> None:
+    def stop(self, within: float = HUNG) -> None:
         """Stop the host and wait for its end."""
         if self._thread.is_alive():
             self.loop.call_soon_threadsafe(self.host.stop)

@@ -13,6 +13,7 @@ from mcp_types import CallToolResult, Tool, ToolListChangedNotification
 
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Tower
+from tests.rig.waiting import HUNG
 
 MODES = ("legacy", "2026-07-28")
 
@@ -39,7 +40,7 @@ class McpClient:
         """Ask for the tools' names."""
         return [tool.name for tool in await self.tools()]
 
-    async def has(self, *names: str, within: float = 20.0) -> None:
+    async def has(self, *names: str, within: float = HUNG) -> None:
         """Wait until it was told of these tools."""
         async with asyncio.timeout(within):
             while await self.names() != list(names):
@@ -95,6 +96,6 @@ async def session_of(gateway: Gateway) -> str:
             if one["host"] == "mcp" and one["state"] != "ended":
                 return str(one["id"])
         while True:
-            event = await tower.event("session.opened", within=20)
+            event = await tower.event("session.opened")
             if event["session"]["host"] == "mcp":
                 return str(event["session"]["id"])

@@ -22,7 +22,7 @@ from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, Session
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
 from tests.hosts.conftest import Pretender
 from tests.hosts.gateway import GatewayPlayed, HostThread
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 
 def offered(name: str, provider: str, *, read_only: bool | None = None) -> OfferedTool:
@@ -217,7 +217,7 @@ def test_ledger_inherits_from_the_killed_and_not_from_the_living(tmp_path: Path)
         assert other.stdout.readline() == "written\n"
         assert Ledger(tmp_path).inherited() == {}
         other.kill()
-        other.wait(10)
+        other.wait(HUNG)
         assert list(Ledger(tmp_path).inherited().values()) == [{"r2"}]
 
 
@@ -251,7 +251,7 @@ def test_port_that_is_no_cli_is_reported_once_with_what_to_do(
 ) -> None:
     cli: Pretender = pretend("127.0.0.1")
     cli.process.kill()
-    cli.process.wait(10)
+    cli.process.wait(HUNG)
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home, port=cli.ports[0]) as host:
         (only,) = until(lambda: list(host.reports), what="a report")
@@ -296,7 +296,7 @@ def test_cli_that_does_not_answer_is_reported_and_holds_nothing_up(
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home, timing=HostTiming(connect=0.5)) as host:
         until(lambda: host.reports, what="a report")
-        host.stop(within=3.0)
+        host.stop()
     ((_, text),) = host.reports
     assert f"port {cli.ports[0]}: no answer from the CLI within 0.5 s" in text
     assert not gateway.of(SessionOpen)

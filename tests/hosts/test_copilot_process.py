@@ -22,7 +22,7 @@ from tests.hosts.conftest import Pretender
 from tests.hosts.gateway import GatewayPlayed
 from tests.rig.gateway import Gateway
 from tests.rig.processes import below, has_ended
-from tests.rig.waiting import until, until_async
+from tests.rig.waiting import HUNG, until, until_async
 
 Pretend = Callable[..., Pretender]
 MODULE = "tapui.hosts.copilot"
@@ -76,7 +76,7 @@ class Launched:
 
     async def stop(self) -> None:
         await self.launcher.stop()
-        await asyncio.wait_for(self.running, 10)
+        await asyncio.wait_for(self.running, HUNG)
 
 
 Launch = Callable[..., Launched]
@@ -198,7 +198,7 @@ async def test_host_ends_in_order_with_its_launcher(launch: Launch, pretend: Pre
     launched = launch()
     pid = await launched.started()
     await launched.launcher.stop()
-    await asyncio.wait_for(launched.running, 5)
+    await asyncio.wait_for(launched.running, HUNG)
     assert has_ended(pid)
     assert launched.reports == []
     assert launched.played.is_closed

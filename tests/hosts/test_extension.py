@@ -17,7 +17,7 @@ import pytest
 from tapui.hosts.copilot.finding.discovery import ExtensionDoor, doors_of
 from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.conftest import program
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 Json = dict[str, Any]
 SESSION = "s1"
@@ -55,7 +55,7 @@ class Peer:
 
     def next(self) -> Json | None:
         """Return the next message; None at the end of the connection."""
-        return self._came.get(timeout=15)
+        return self._came.get(timeout=HUNG)
 
     def request(self, method: str) -> Json:
         """Return the next message, which must be a request for `method`."""
@@ -81,7 +81,7 @@ def connection_to(door: ExtensionDoor) -> Iterator[Peer]:
         finally:
             with suppress(OSError):  # the other end has closed it
                 connection.shutdown(socket.SHUT_RDWR)
-            peer.ended.wait(15)
+            peer.ended.wait(HUNG)
 
 
 @pytest.fixture
@@ -161,7 +161,7 @@ def test_the_door_is_private_and_goes_with_the_extension(
     path.chmod(0o640)
     assert doors_of(home, os.getpid(), os.getuid()) == ()
     process.terminate()
-    process.wait(15)
+    process.wait(HUNG)
     assert not path.exists()
 
 
@@ -170,7 +170,7 @@ def test_the_end_of_the_cli_ends_it(
 ) -> None:
     assert process.stdin
     process.stdin.close()
-    assert process.wait(15) == 0
+    assert process.wait(HUNG) == 0
     assert doors_of(home, os.getpid(), os.getuid()) == ()
 
 

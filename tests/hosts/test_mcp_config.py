@@ -13,6 +13,7 @@ import pytest
 
 from tapui.hosts.copilot.install import mcp_config
 from tapui.hosts.copilot.install.mcp_config import McpConfig, NotOursError, own_entry
+from tests.rig.waiting import HUNG
 
 OTHERS = {
     "$schema": "x",
@@ -172,5 +173,5 @@ def test_it_waits_for_copilots_own_commands(config: McpConfig) -> None:
         installing = threading.Thread(target=replace(config, lock_seconds=15.0).install)
         installing.start()
         fcntl.flock(lock, fcntl.LOCK_UN)
-        installing.join(15)
+        installing.join(HUNG)
     assert config.state() == "installed"

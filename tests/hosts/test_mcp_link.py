@@ -19,7 +19,7 @@ from tapui.wire.message import ToolProgress
 from tests.hosts.mcp_client import connected, session_of
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Provider
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
 
 async def test_a_gateway_that_hangs_is_given_up_and_found_again(
@@ -66,7 +66,7 @@ async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Pa
             folders, port, is_explicit=True, label="l", folder=tmp_path, on_change=lambda: None
         )
         running = asyncio.create_task(link.run())
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HUNG):
             await link.settled.wait()
         outcome = await link.call("greet", {}, tell=None)  # type: ignore[arg-type]
         assert outcome.error is not None
@@ -117,7 +117,7 @@ def test_standard_output_has_the_protocol_alone(
     door.stdin.close()  # the client has gone: the door ends
     rest = door.stdout.read()
     said = door.stderr.read() if door.stderr else ""
-    assert door.wait(15) == 0
+    assert door.wait(HUNG) == 0
     door.stdout.close()
     if door.stderr:
         door.stderr.close()

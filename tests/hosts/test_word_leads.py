@@ -402,7 +402,7 @@ async def asked(work: Path, request: dict[str, Any], *, folder: bool = True) -> 
     send = sent.send
     sent.send = lambda message: (send(message), shown.set())  # type: ignore[method-assign,assignment]
     permissions.requested("r1", request)
-    await asyncio.wait_for(shown.wait(), 10)
+    await asyncio.wait_for(shown.wait(), HUNG)
     return sent.messages
 
 

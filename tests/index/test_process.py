@@ -14,6 +14,7 @@ from tapui.index.search import LIMIT, Search, query_of
 from tapui.index.store import IndexUnusable, index_path, report_damage, writing
 from tests.index import played
 from tests.records.turns import Writer, closed, opened, wait_until
+from tests.rig.waiting import HUNG
 
 
 @contextmanager
@@ -37,7 +38,7 @@ def keeper(state: Path, *args: str) -> Iterator["subprocess.Popen[str]"]:
 def told_by(process: "subprocess.Popen[str]") -> str:
     """Wait for the end of the process and return its log."""
     assert process.stderr is not None
-    assert process.wait(20) == 0
+    assert process.wait(HUNG) == 0
     return process.stderr.read()
 
 
@@ -66,27 +67,27 @@ def test_it_ends_with_its_parent(state: Path) -> None:
         wait_until(index_path(state).exists)
         assert process.stdin is not None
         process.stdin.close()
-        assert process.wait(10) == 0
+        assert process.wait(HUNG) == 0
 
 
 def test_it_ends_when_nothing_is_recorded(state: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("s1"), played.line("last"))
     with keeper(state, "--idle", "0") as process:
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     assert found(state, "last") == 1
 
 
 def test_it_ends_where_another_keeps_the_index(state: Path) -> None:
     with writing(state), keeper(state) as process:
-        assert process.wait(10) == 0
+        assert process.wait(HUNG) == 0
 
 
 def test_a_folder_that_cannot_be_used_is_one_line_of_its_log(tmp_path: Path) -> None:
     taken = tmp_path / "state"
     taken.write_text("no folder")
     with keeper(taken) as process:
-        _, told = process.communicate(timeout=20)
+        _, told = process.communicate(timeout=HUNG)
     assert process.returncode == 1
     (line,) = told.splitlines()
     assert line.startswith("WARNING __main__: the index cannot be kept: ")
@@ -97,7 +98,7 @@ def test_it_makes_a_damaged_index_again(state: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("s1"), played.line("kept"))
     with keeper(state, "--idle", "0") as process:
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     index_path(state).write_bytes(b"nonsense" * 1000)
     with keeper(state, "--idle", "0") as process:
         told = told_by(process)
@@ -109,7 +110,7 @@ def test_an_index_that_a_reader_finds_damaged_is_made_again(state: Path) -> None
     with Writer(state) as writer:
         writer.turn(opened("s1"), *[played.line(f"kept {number}") for number in range(400)])
     with keeper(state, "--idle", "0") as process:
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     with writing(state) as connection:
         (root,) = connection.execute(
             "SELECT rootpage FROM sqlite_master WHERE name = 'words_1_data'"
@@ -134,7 +135,7 @@ def test_a_report_about_an_index_that_was_made_again_since_is_of_no_effect(state
     with Writer(state) as writer:
         writer.turn(opened("s1"), played.line("kept"))
     with keeper(state, "--idle", "0") as process:
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     report_damage(state, 1, 2)
     with keeper(state, "--idle", "0") as process:
         assert "is made again" not in told_by(process)
@@ -168,14 +169,14 @@ def test_a_reader_goes_over_to_an_index_that_is_made_again(state: Path) -> None:
     with Writer(state) as writer:
         writer.turn(opened("s1"), played.line("word"))
     with keeper(state, "--idle", "0") as process:
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     search = Search(state)
     assert len(list(search.find(query_of("word")))) == 1
     index_path(state).unlink()
     with pytest.raises(IndexUnusable):
         search.progress()
     with keeper(state, "--idle", "0") as process:
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     assert len(list(search.find(query_of("word")))) == 1
     assert search.progress().is_complete
     search.close()

@@ -88,7 +88,7 @@ class Bench:
     async def call(self, tool: str, args: Json | None = None, **more: Any) -> Json:
         """Call a tool and return the outcome."""
         id_ = await self.start(tool, args, **more)
-        return await self.host.expect("tool.outcome", id=id_, within=10)
+        return await self.host.expect("tool.outcome", id=id_)
 
     async def data(self, tool: str, args: Json | None = None) -> Any:
         """Call a tool and return what it returned."""

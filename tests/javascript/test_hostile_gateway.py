@@ -13,6 +13,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from tests.javascript.conftest import PROGRAMS, Program
 from tests.rig.peers import Json
+from tests.rig.waiting import HUNG
 
 WIDE = (PROGRAMS / "wide.js").read_text()
 SESSIONS = {"type": "sessions", "active": [{"id": "s", "label": "here", "foreground": True}]}
@@ -33,7 +34,7 @@ class Link:
 
     async def hear(self, type_: str, **fields: Any) -> Json:
         """Return the next message of this type; what comes before it is in `said`."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             while True:
                 message: Json = json.loads(await self.socket.recv())
                 self.said.append(message)

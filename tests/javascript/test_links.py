@@ -11,6 +11,7 @@ from tests.javascript.relay import Relay
 from tests.rig.gateway import Gateway, Home
 from tests.rig.node import node
 from tests.rig.peers import Host, Provider, Tower
+from tests.rig.waiting import HUNG
 
 WIDE = (PROGRAMS / "wide.js").read_text()
 GREETER = """
@@ -93,7 +94,7 @@ def test_the_session_and_the_gateway_are_chosen(running: Gateway, tmp_path: Path
     with Program(tmp_path / "b", env, GREETER, "--session", "local", "--port", "1") as greeter:
         greeter.says("greeter: in session local (local)\n")
     with Program(tmp_path / "c", {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}, GREETER) as greeter:
-        assert greeter.process.wait(10) == 1
+        assert greeter.process.wait(HUNG) == 1
         assert "greeter: the gateway refuses it: AUTH_FAILED" in greeter.err
     with Program(tmp_path / "d", running.home.env(), GREETER) as greeter:
         greeter.says("greeter: in session local (local)\n")  # the only gateway of this home
@@ -138,7 +139,7 @@ async def test_what_a_session_is_told_with_every_prompt_outlives_the_link(
     bench: Bench, tmp_path: Path
 ) -> None:
     async def is_told(*texts: str) -> None:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             while await _told(bench) != list(texts):
                 pass
 
@@ -192,7 +193,7 @@ def test_the_token_that_is_kept_here_goes_to_no_other_machine(
     here = [f"ws://{name}:{port}" for name in ("localhost", "127.0.0.1", "[::1]")]
     away = [f"ws://{name}:{port}" for name in ("gateway.example", "localhost.example", "192.0.2.1")]
     with Program(tmp_path, running.home.env(), FINDER, *here, *away) as finder:
-        assert finder.process.wait(10) == 0, finder.err
+        assert finder.process.wait(HUNG) == 0, finder.err
         said = [f"{url} {running.token}" for url in here] + [f"{url} LinkLost" for url in away]
         assert finder.out.splitlines() == said
 
@@ -310,12 +311,12 @@ for (let i = 0; i < 20; i++) large.append(`section ${i}`, "y".repeat(50_000));
 await large.run();
 """
     with Program(tmp_path, environment(running, "local"), text) as large:
-        assert large.process.wait(10) == 1
+        assert large.process.wait(HUNG) == 1
         assert large.err == "large: what the provider declares: larger than 2 MiB together\n"
 
 
 def test_a_node_that_is_too_old_is_named(tmp_path: Path) -> None:
     env = Home(tmp_path / "home").env(NODE_OPTIONS="--no-experimental-websocket")
     with Program(tmp_path, env, GREETER) as greeter:
-        assert greeter.process.wait(10) == 1
+        assert greeter.process.wait(HUNG) == 1
         assert greeter.err == "greeter: serve: a browser, or Node 22 or newer, is needed\n"

@@ -10,7 +10,7 @@ from tapui.authoring.projects import Language, make
 from tests.javascript.conftest import PROGRAMS, environment
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.node import MODULE, module_in, node, typescript
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 
 def made(home: Home, language: Language) -> Path:
@@ -52,7 +52,7 @@ def test_a_project_runs_and_its_test_passes(home: Home, running: Gateway) -> Non
         assert said == '"Hello, Ada!\\nHello, Ada!"\n'
     finally:
         program.terminate()
-        assert program.wait(10) == 0
+        assert program.wait(HUNG) == 0
 
 
 def test_the_types_name_what_the_module_has(tmp_path: Path) -> None:

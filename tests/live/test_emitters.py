@@ -129,7 +129,7 @@ def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
 
     # Beside what is allowed for the session, another command is asked about, and may be denied.
     copilot.prompt("/allow-all on")
-    copilot.screen.wait_for("Allow All", within=20)
+    copilot.screen.wait_for("Allow All")
     model.script(starts("proof", "touch proof"), Rule(text="so be it", role="tool"))
     copilot.prompt("make a proof")
     approval = asked(gateway, "proof")

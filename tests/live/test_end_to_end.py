@@ -294,7 +294,7 @@ def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
     check_turn(turn, copilot)
     assert "isHistory" not in turn["head"]
     os.kill(tower.pid, signal.SIGKILL)
-    tower.screen.wait_dead(within=20)
+    tower.screen.wait_dead()
     again = start_tower()
     wait_for_tools(again.home, copilot)
     until(lambda: bool(session_turns(again, copilot)), what="the turns of before")

@@ -34,6 +34,7 @@ from tests.hosts.gateway import GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ModelServer, Rule
+from tests.rig.waiting import HUNG
 
 REVIEWER = """---
 name: reviewer
@@ -274,7 +275,7 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
         await joined.attach(visitor, foreground=False)
         await session.send("ask me")
         asked: Any = None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HUNG):
             while not isinstance(asked, ApprovalRequest):
                 asked = await told.get()
         assert asked.kind == "userInput"
@@ -286,7 +287,7 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
     finally:
         is_over.set()
         if answering:
-            await asyncio.wait(answering, timeout=10)
+            await asyncio.wait(answering, timeout=HUNG)
         process = owner._cli_process
         for client in (visitor, owner):
             if client is not None:

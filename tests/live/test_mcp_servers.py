@@ -42,7 +42,7 @@ def test_the_model_calls_tools_of_two_servers_and_gets_an_image(
     serve()
     wait_for_tools(home, copilot, providers=2)
     copilot.prompt("/allow-all on")
-    copilot.screen.wait_for("Allow All", within=20)
+    copilot.screen.wait_for("Allow All")
     read = {"path": str(folder.resolve() / "hello.txt")}
     model.script(
         Rule(calls=[("echo", {"message": "Ada"})], when="say hello", needs="echo"),

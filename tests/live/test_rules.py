@@ -79,7 +79,7 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     assert by == [("rule", "person"), ("you", None), ("rule", "session")]
 
     copilot.prompt("/allow-all on")
-    copilot.screen.wait_for("Allow All", within=20)
+    copilot.screen.wait_for("Allow All")
     model.script(*runs("free it", "touch free"), *runs("forbid it", "sudo touch forbidden"))
     copilot.prompt("free it")
     copilot.screen.wait_for("free it is over", within=30)

@@ -120,7 +120,7 @@ def test_what_subagents_do_and_ask_is_theirs_and_their_end_is_told(
         # In the background, under its own name, with the tools on its list alone.
         copilot.prompt("review it")
         asked = watched.allow("lookup_order")
-        call = provider.expect("tool.call", within=20)
+        call = provider.expect("tool.call")
         offered = model.wait_for(lambda one: "KIDONE" in one.text).tools
         assert "lookup_order" in offered
         assert "drop_order" not in offered

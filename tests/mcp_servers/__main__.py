@@ -30,7 +30,7 @@ async def _tried(gateway: Gateway, name: str, argv: list[str], tool: str, args: 
         await bridge.say(ServerSession(name, Secret(gateway.token)))
         names: list[str] = []
         while tool not in names:
-            changed = await host.expect("tools.changed", within=20)
+            changed = await host.expect("tools.changed")
             names = [one["name"] for one in changed["tools"]]
         await host.invoke(name, tool, args)
         outcome = await host.expect("tool.outcome", within=30)

@@ -86,7 +86,7 @@ class Bench:
         """Call a tool and return the outcome."""
         id_ = f"i{next(self._calls)}"
         await self.host.invoke(self.session, tool, args, id_=id_, **more)
-        return await self.host.expect("tool.outcome", id=id_, within=10)
+        return await self.host.expect("tool.outcome", id=id_)
 
     async def tower(self) -> Tower:
         """Return a tower."""

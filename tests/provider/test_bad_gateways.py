@@ -22,6 +22,7 @@ from tapui.secret import Secret
 from tests.provider.conftest import Told
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json
+from tests.rig.waiting import HUNG
 
 ACK = {"type": "hello.ack", "protocolVersion": 2, "providerId": "p", "sessionId": "s"}
 SESSIONS = {
@@ -135,7 +136,7 @@ def called(id_: str, tool: str = "sound", **more: Any) -> str:
 
 
 async def answered(heard: "asyncio.Queue[Json]", id_: str) -> Json:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HUNG):
         while (message := await heard.get()).get("id") != id_:
             continue
     return message
@@ -270,5 +271,5 @@ async def test_a_connection_that_never_becomes_a_websocket_is_closed() -> None:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(LinkLost, match="does not answer"):
             await dial_socket(f"ws://127.0.0.1:{port}", within=0.1)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             await closed.wait()

@@ -15,7 +15,7 @@ from tapui.provider import Context, File, Image, Provider, ToolError
 from tapui.provider.calls import _FILES
 from tapui.provider.results import FILE_SECONDS, ResultFolder, result_of
 from tests.provider.conftest import Bench
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
 PNG = bytes.fromhex(
     "89504e470d0a1a0a0000000d4948445200000001000000010806000000"
@@ -232,7 +232,7 @@ async def test_a_call_that_is_cancelled_stops_its_coroutine(bench: Bench) -> Non
     await bench.host.send({"type": "tool.abort", "id": "w"})
     outcome = await bench.host.expect("tool.outcome", id="w")
     assert outcome["errorCode"] == "CANCELLED"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HUNG):
         await stopped.wait()
 
 
@@ -258,7 +258,7 @@ async def test_a_function_that_never_returns_is_given_up_at_its_time_out(
     outcome = await bench.call("hang")
     assert outcome["errorCode"] == "TIMEOUT"
     assert (await bench.call("answer"))["data"] == 42
-    assert await asyncio.to_thread(cancelled.wait, 5)
+    assert await asyncio.to_thread(cancelled.wait, HUNG)
     await until_async(lambda: "was given up" in caplog.text, what="the warning")
     assert any(one.name == "tool hang, given up" for one in threading.enumerate())
     let_go.set()
@@ -271,7 +271,7 @@ async def test_many_blocking_functions_run_at_once(bench: Bench) -> None:
 
     @provider.tool
     def meet() -> int:
-        return meeting.wait(20)
+        return meeting.wait(HUNG)
 
     await bench.serve(provider)
     outcomes = await asyncio.gather(*(bench.call("meet") for _ in range(12)))

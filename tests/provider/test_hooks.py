@@ -17,6 +17,7 @@ from tapui.provider import (
 )
 from tests.provider.conftest import Bench
 from tests.rig.peers import Json
+from tests.rig.waiting import HUNG
 
 
 async def decision(bench: Bench, tool: str, **args: Any) -> Json:
@@ -201,7 +202,7 @@ async def test_handlers_hear_of_events_and_of_the_sessions_life(bench: Bench) ->
 
     await bench.serve(provider)
     await bench.call("nothing")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HUNG):
         await both.wait()
     assert heard == [
         ("session.started", bench.session),

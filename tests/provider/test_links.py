@@ -8,12 +8,13 @@ import pytest
 from tapui.provider import Concurrency, Context, GatewayRefusal, Provider, Session, SessionNews
 from tapui.provider.members import NoSuchSession, choose
 from tapui.provider.socket_link import SocketLink
+from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import ActiveSession
 from tapui.wire.provider import Hello
 from tests.provider.conftest import Bench
 from tests.rig.peers import Host
 from tests.rig.peers import Provider as Peer
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
 
 def greeter(**options: Any) -> Provider:
@@ -53,7 +54,7 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Benc
     await bench.host.expect("tools.changed")
     link = served.links[0]
     assert isinstance(link, SocketLink)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HUNG):
         await begun.wait()
     link.abort()
     assert (await bench.host.expect("tool.outcome", id="h"))["errorCode"] == "DISCONNECTED"
@@ -61,7 +62,7 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Benc
     session.log("said while it was away")
     waits.set()
     await served.told.heard("bound: ", times=2)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HUNG):
         await cancelled.wait()
     said = [(await bench.host.expect("session.log"))["message"] for _ in range(2)]
     assert any("it goes on" in one for one in said)
@@ -115,7 +116,7 @@ async def test_it_leaves_with_a_goodbye_and_answers_what_is_under_way(bench: Ben
     served = await bench.serve(provider)
     tower = await bench.tower()
     await bench.host.invoke(bench.session, "wait", id_="w")
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HUNG):
         await begun.wait()
     await served.leave()
     assert (await bench.host.expect("tool.outcome", id="w"))["errorCode"] == "CANCELLED"
@@ -144,7 +145,7 @@ async def test_when_its_session_ends_it_cleans_up_and_waits_for_the_session(benc
     await bench.host.open(name)
     served = await bench.serve(provider, session=name)
     await bench.host.send({"type": "session.close", "sessionId": name})
-    await bench.host.expect("session.closed", sessionId=name, within=5)
+    await bench.host.expect("session.closed", sessionId=name, within=SHUTDOWN_MS / 1000)
     assert (ended, was_cancelled) == ([name], [name])
     await served.told.heard(f"waiting: no session '{name}' is open")
     await bench.host.open(name)
@@ -188,7 +189,7 @@ async def test_a_session_that_opens_anew_during_the_clean_up_is_bound(bench: Ben
         await lost.open(name)
         served = await bench.serve(provider, session=name)
         lost.drop()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             await cleans.wait()
         await bench.host.open(name)
         conversation = served.serving._conversation

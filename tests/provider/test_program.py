@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig.gateway import Gateway, Home
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 PROGRAM = '''
 import sys
@@ -95,7 +95,7 @@ def test_it_says_what_it_does_and_outlives_its_gateway(tmp_path: Path) -> None:
             assert loud.out.count("try one:") == 1
             assert home.run("call", "shout", *args).stdout == '"AAA"\n'
             loud.process.send_signal(signal.SIGINT)
-            assert loud.process.wait(10) == 0
+            assert loud.process.wait(HUNG) == 0
             assert loud.out.endswith("loud: left\n")
 
 
@@ -109,7 +109,7 @@ def test_the_session_and_the_gateway_are_chosen(tmp_path: Path) -> None:
         with program(tmp_path, env, "--session", "local", "--port", "1") as loud:
             loud.says("loud: in session local (local)\n")
         with program(tmp_path, {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}) as loud:
-            assert loud.process.wait(10) == 1
+            assert loud.process.wait(HUNG) == 1
             assert "loud: the gateway refuses it: AUTH_FAILED" in loud.err
 
 
@@ -135,7 +135,7 @@ def test_nobody_reads_what_it_prints(tmp_path: Path, is_closed: bool) -> None:
 
             until(called, what="the call")
             loud.terminate()
-            assert loud.wait(10) == 0
+            assert loud.wait(HUNG) == 0
         finally:
             loud.kill()
             loud.wait()

@@ -7,6 +7,7 @@ import pytest
 
 from tests.pty.test_vanished_quietly import QuietTerminal
 from tests.rig.gateway import Home
+from tests.rig.waiting import HUNG
 
 PROGRAM = """
 import os, signal, sys
@@ -44,7 +45,7 @@ def test_a_continuation_after_its_end_leaves_the_terminal_alone(home: Home, vani
             terminal.vanish()
         else:
             process.terminate()
-        assert process.wait(20) == 0
+        assert process.wait(HUNG) == 0
     finally:
         process.kill()
         process.wait()

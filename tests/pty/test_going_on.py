@@ -66,7 +66,7 @@ async def test_the_shell_is_back_and_the_next_tower_joins(
         env = home.env(PS1="outer> ")
         screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
         screen.type(f"{' '.join(TAPUI)}; echo left with $?\n")
-    await screen.seen("ws://localhost", within=20)
+    await screen.seen("ws://localhost")
     gateway = await asyncio.to_thread(gateway_of, home)
     async with at_work(gateway) as host:
         await quit_with(screen, "g")
@@ -95,11 +95,11 @@ async def test_the_shell_is_back_and_the_next_tower_joins(
 
 async def test_ending_them_and_staying(tmux: Tmux, home: Home) -> None:
     screen = in_shell(tmux, home, *TAPUI)
-    await screen.seen("ws://localhost", within=20)
+    await screen.seen("ws://localhost")
     async with at_work(await asyncio.to_thread(gateway_of, home)):
         await quit_with(screen, "n")
         await quit_with(screen, "y")
-        await screen.seen("left with 0", within=20)
+        await screen.seen("left with 0")
     assert await asyncio.to_thread(is_restored, screen)
     assert left_behind(home) == []
 
@@ -111,7 +111,7 @@ def test_killing_one_of_the_two_ends_both_and_the_shell_goes_on(
     env = home.env(PS1="outer> ")
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     screen.type(f"{' '.join(TAPUI)}; echo left with $?\n")
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     pid = gateway_of(home)["pid"]
     parent = child(screen)
     assert psutil.Process(pid).ppid() == parent
@@ -125,7 +125,7 @@ def test_a_script_has_its_terminal_back_when_the_tower_is_killed(tmux: Tmux, hom
     home.root.mkdir(parents=True, exist_ok=True)
     script = '"$@"; tput rmcup; reset; echo "left with $?"; read -r line; echo "read $line"; cat'
     screen = tmux.start(["sh", "-c", script, "sh", *TAPUI], env=home.env(), cwd=home.root)
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     os.kill(gateway_of(home)["pid"], signal.SIGKILL)
     screen.wait_for("left with")
     screen.type("it\n")
@@ -140,7 +140,7 @@ def test_a_tower_whose_script_was_killed_ends_and_is_not_stopped_for_ever(
     env = home.env(PS1="outer> ")
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     screen.type("sh ./script\n")
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     pid = gateway_of(home)["pid"]
     (script,) = psutil.Process(screen.pid).children()
     script.kill()

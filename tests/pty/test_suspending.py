@@ -32,7 +32,7 @@ def test_with_the_gateway_inside_ctrl_z_is_a_shell_and_exit_brings_the_tower_bac
         assert screen.ask("alternate_on") == "0"
         assert "`exit` brings the tower back" in screen.text()
         screen.type("tapui status; echo it said $?\n")
-        screen.wait_for("^it said 0", within=20)
+        screen.wait_for("^it said 0")
         assert screen.find("session.*idle|local")
         screen.type("exit\n")
         screen.wait_for("1 Sessions")
@@ -72,7 +72,7 @@ def test_a_signal_ends_the_tower_and_its_shell(
     tower.screen.wait_for("in-the-shell>")
     (shell,) = [one for one in psutil.Process(tower.pid).children() if one.name() == "sh"]
     os.kill(tower.pid, number)
-    tower.screen.wait_dead(within=20)
+    tower.screen.wait_dead()
     until(lambda: not shell.is_running(), what="the shell's end")
 
 
@@ -101,7 +101,7 @@ def test_a_tower_that_was_stopped_all_the_same_has_its_terminal_again(
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     port = gateway.port if second else 0
     screen.type(f"{tapui_argv()[0]} --no-attach --port {port}\n")
-    screen.wait_for("1 Sessions", within=20)
+    screen.wait_for("1 Sessions")
     (parent,) = psutil.Process(screen.pid).children()
     (tower,) = parent.children()
     for _ in range(2):
@@ -111,7 +111,7 @@ def test_a_tower_that_was_stopped_all_the_same_has_its_terminal_again(
         screen.wait_gone("Stopped")
         screen.wait_for("1 Sessions")
     # What is typed before the tower has its terminal again is lost.
-    screen.press("q", lambda: screen.find("^outer>") is not None)
+    screen.keep_pressing("q", lambda: screen.find("^outer>") is not None)
 
 
 def test_a_tower_stops_and_goes_on_with_the_process_that_the_shell_knows(
@@ -120,7 +120,7 @@ def test_a_tower_stops_and_goes_on_with_the_process_that_the_shell_knows(
     env = home.env(PS1="outer> ")
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     screen.type(f"{tapui_argv()[0]} --no-attach --port 0\n")
-    screen.wait_for("1 Sessions", within=20)
+    screen.wait_for("1 Sessions")
     (parent,) = psutil.Process(screen.pid).children()
     (tower,) = parent.children()
     for _ in range(2):
@@ -130,14 +130,14 @@ def test_a_tower_stops_and_goes_on_with_the_process_that_the_shell_knows(
         until(lambda: tower.status() != psutil.STATUS_STOPPED, what="the tower goes on")
         screen.wait_for("1 Sessions")
     # What is typed before the tower has its terminal again is lost.
-    screen.press("q", lambda: screen.find("^outer>") is not None)
+    screen.keep_pressing("q", lambda: screen.find("^outer>") is not None)
 
 
 def test_a_second_tower_stops_like_any_program(gateway: Gateway, tmux: Tmux, home: Home) -> None:
     env = home.env(PS1="outer> ")
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     screen.type(f"{tapui_argv()[0]} --port {gateway.port}\n")
-    screen.wait_for("1 Sessions", within=20)
+    screen.wait_for("1 Sessions")
     (parent,) = psutil.Process(screen.pid).children()
     (tower,) = parent.children()
     for _ in range(2):
@@ -147,7 +147,7 @@ def test_a_second_tower_stops_like_any_program(gateway: Gateway, tmux: Tmux, hom
         screen.type("fg\n")
         screen.wait_for("1 Sessions")
     # What is typed before the tower has its terminal again is lost.
-    screen.press("q", lambda: screen.find("^outer>") is not None)
+    screen.keep_pressing("q", lambda: screen.find("^outer>") is not None)
 
 
 @pytest.mark.parametrize("which", ["first tower", "second tower", "demo"])
@@ -163,10 +163,10 @@ def test_what_is_begun_behind_the_shell_waits_until_it_is_brought_to_the_front(
     for word in ("bg", "fg"):
         until(lambda: has_stopped(shell), what="it waits")
         screen.type(f"clear; {word}\n")
-    screen.wait_for("1 Sessions", within=20)
+    screen.wait_for("1 Sessions")
     assert not screen.find("internal error")
     # What is typed before the tower has its terminal again is lost.
-    screen.press("q", lambda: screen.find("^outer>") is not None)
+    screen.keep_pressing("q", lambda: screen.find("^outer>") is not None)
 
 
 def has_stopped(shell: psutil.Process) -> bool:

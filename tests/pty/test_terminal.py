@@ -106,7 +106,7 @@ def test_a_gateway_that_cannot_start_behind_the_screen_is_one_line(tmux: Tmux, h
     home.root.mkdir(parents=True, exist_ok=True)
     home.tapui.write_text("in the way of the state folder")
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
-    screen.wait_for("left with 1", within=20)
+    screen.wait_for("left with 1")
     assert is_restored(screen)
     told = [line for line in screen.text().splitlines() if line.startswith("tapui:")]
     assert told == [f"tapui: {home.tapui}: Not a directory"]
@@ -118,7 +118,7 @@ def test_a_signal_ends_the_tower_and_restores_the_terminal(
     tmux: Tmux, home: Home, name: str
 ) -> None:
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     assert screen.ask("alternate_on") == "1"
     until(lambda: left_behind(home), what="the gateway's files are there")
     os.kill(child(screen), signal.Signals[name])
@@ -129,7 +129,7 @@ def test_a_signal_ends_the_tower_and_restores_the_terminal(
 
 def test_q_ends_the_tower_and_restores_the_terminal(tmux: Tmux, home: Home) -> None:
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     screen.keys("q")
     screen.wait_for("left with 0")
     assert is_restored(screen)
@@ -196,7 +196,7 @@ def test_a_gateway_that_fails_behind_the_screen_is_told_at_once_and_logged(
 @pytest.mark.expects_error_log("the gateway's thread did not end")
 def test_a_gateway_that_hangs_is_given_up_and_leaves_no_token(tmux: Tmux, home: Home) -> None:
     screen = in_shell(tmux, home, sys.executable, "-c", HANGING, "--no-attach", "--port", "0")
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     until(lambda: left_behind(home), what="the gateway's files are there")
     screen.keys("q")
     screen.wait_for("left with 1")
@@ -211,13 +211,13 @@ def test_after_kill_9_a_command_mends_the_terminal(tmux: Tmux, home: Home) -> No
     script = '"$@"; cat; tput rmcup; reset; stty -g; cat'
     argv = ["sh", "-c", script, "sh", *tapui_argv("--no-attach", "--port", "0")]
     screen = tmux.start(argv, env=home.env(), cwd=home.root)
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     (tower,) = psutil.Process(child(screen)).children()
     tower.kill()
     until(lambda: psutil.Process(child(screen)).name() == "cat", what="the tower's end")
     assert screen.ask("alternate_on") == "1"
     os.kill(child(screen), signal.SIGTERM)
-    screen.wait_for(r"^(\w+:){5}", within=20)
+    screen.wait_for(r"^(\w+:){5}")
     asked = ("alternate_on", "mouse_any_flag", "cursor_flag")
     assert [screen.ask(name) for name in asked] == ["0", "0", "1"]
 
@@ -225,7 +225,7 @@ def test_after_kill_9_a_command_mends_the_terminal(tmux: Tmux, home: Home) -> No
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
 def test_a_signal_ends_serve_on_a_terminal(tmux: Tmux, home: Home, name: str) -> None:
     screen = in_shell(tmux, home, *tapui_argv("serve", "--no-attach", "--port", "0"))
-    screen.wait_for("serves ws://localhost", within=20)
+    screen.wait_for("serves ws://localhost")
     os.kill(child(screen), signal.Signals[name])
     screen.wait_for(r"left with \d+")
     assert is_restored(screen)
@@ -237,7 +237,7 @@ def test_serve_outlives_nothing_when_its_terminal_closes(tmux: Tmux, home: Home)
     screen = tmux.start(
         tapui_argv("serve", "--no-attach", "--port", "0"), env=home.env(), cwd=home.root
     )
-    screen.wait_for("serves ws://localhost", within=20)
+    screen.wait_for("serves ws://localhost")
     pid = screen.pid
     screen.close()
     until(lambda: not psutil.pid_exists(pid), what="the gateway's end")

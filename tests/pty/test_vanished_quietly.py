@@ -20,7 +20,7 @@ from tests.pty.test_vanished_terminal import has_ended, leads_nowhere
 from tests.rig import faults
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.provider_process import ProviderProcess
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 
 class QuietTerminal:
@@ -120,7 +120,7 @@ def test_the_gateway_goes_on_while_somebody_is_attached(
         provider.push("still here")
         assert home.run("status").returncode == 0
         assert psutil.Process(pid).is_running()
-        assert tower.process.wait(20) == 0  # nobody need wait for it any longer
+        assert tower.process.wait(HUNG) == 0  # nobody need wait for it any longer
         provider.send({"type": "goodbye"})
     until(lambda: has_ended(pid), what="the idle gateway's end")
     assert left_behind(home) == []
@@ -132,6 +132,6 @@ def test_the_gateway_ends_when_nobody_is_attached(
     tower: QuietTower, home: Home, which: str
 ) -> None:
     lose(tower, which)
-    assert tower.process.wait(20) == 0
+    assert tower.process.wait(HUNG) == 0
     assert left_behind(home) == []
     let_go_of_the_rest(tower, which)

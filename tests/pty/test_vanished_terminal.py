@@ -104,7 +104,7 @@ def test_a_hangup_with_a_terminal_gives_it_back_and_says_that_the_gateway_goes_o
     tmux: Tmux, home: Home
 ) -> None:
     screen = in_shell(tmux, home, *tapui_argv("--no-attach", "--port", "0"))
-    screen.wait_for("ws://localhost", within=20)
+    screen.wait_for("ws://localhost")
     gateway: dict[str, Any] = until(lambda: announced(home), what="gateway.json")
     pid = gateway["pid"]
     with ProviderProcess(gateway["url"], Path(gateway["tokenFile"]).read_text()) as provider:

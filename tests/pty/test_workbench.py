@@ -52,7 +52,7 @@ async def test_a_call_from_the_form_is_a_call_of_yours_and_its_line_makes_it_aga
 
         (copied,) = home.tapui.rglob("copied.txt")
         command = await Command.shell(home, "sh", Path(copied))
-        again = await provider.expect("tool.call", within=20)
+        again = await provider.expect("tool.call")
         assert again["args"] == call["args"]
         await provider.send({"type": "tool.result", "id": again["id"], "data": "hello"})
         assert await command.end() == (0, '"hello"\n', "")

@@ -14,8 +14,9 @@ from tapui.settings.settings import Records
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.codec import encode
+from tests.rig.waiting import HUNG
 
-DEADLINE = 10.0
+DEADLINE = HUNG
 """Seconds that a test waits for another thread or process."""
 
 

@@ -9,6 +9,7 @@ from typing import Any, Self, TypeVar
 from tapui.mcp_servers.messages import AT_TAPUI, BridgeMessage, FromBridge, ServerStart
 from tapui.runtime.children.lines import MAX_LINE_BYTES
 from tests.rig.gateway import Home
+from tests.rig.waiting import HUNG
 
 M = TypeVar("M")
 ENDS_WITHIN = 15.0
@@ -60,7 +61,7 @@ class BridgeProcess:
         await self._writer.drain()
 
     async def heard(
-        self, kind: type[M], *, times: int = 1, within: float = 20.0, **fields: Any
+        self, kind: type[M], *, times: int = 1, within: float = HUNG, **fields: Any
     ) -> M:
         """Wait until so many lines of a kind came, with these fields; return the newest."""
 

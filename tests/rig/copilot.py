@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 
 from tests.rig.tmux import Screen, Tmux
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 VERSION = "1.0.102"
 _MODULES = Path(__file__).parent.parent / "live" / "node_modules"
@@ -143,7 +143,7 @@ class Copilot:
         found = self.screen.find(_INPUT)
         return re.sub(r"\s*\n\s*", " ", found[1]).strip() if found else None
 
-    def choose_first(self, dialog: str, *, within: float = 20.0) -> None:
+    def choose_first(self, dialog: str, *, within: float = HUNG) -> None:
         """Wait for the dialog that shows `dialog` and take its first choice (yes, once)."""
         self.screen.wait_for(dialog, within=within)
         self.screen.wait_for(_CHOICE)
@@ -155,7 +155,7 @@ class Copilot:
         self.screen.wait_for(_INPUT)
         self.screen.type("/exit")
         self.screen.keys("Enter")
-        self.screen.wait_dead(within=20)
+        self.screen.wait_dead()
 
     def remove(self) -> None:
         """Delete the scratch home."""

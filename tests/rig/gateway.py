@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from tapui.home.local_socket import SOCKET_FILE
 from tests.rig import faults
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 
 def tapui_argv(*args: str) -> list[str]:
@@ -71,7 +71,7 @@ class Home:
         }
 
     def run(
-        self, *args: str, within: float = 30.0, env: Mapping[str, str] | None = None
+        self, *args: str, within: float = HUNG, env: Mapping[str, str] | None = None
     ) -> "subprocess.CompletedProcess[str]":
         """Run `tapui` with `args` to its end, without a terminal."""
         done = subprocess.run(
@@ -104,7 +104,7 @@ class Gateway:
         *args: str,
         port: int = 0,
         env: Mapping[str, str] | None = None,
-        within: float = 20.0,
+        within: float = HUNG,
     ) -> None:
         home.root.mkdir(parents=True, exist_ok=True)
         if env is None or not env.items() >= PERSON.items():
@@ -197,11 +197,11 @@ class Gateway:
         """Send a signal."""
         self._process.send_signal(number)
 
-    def wait(self, *, within: float = 20.0) -> int:
+    def wait(self, *, within: float = HUNG) -> int:
         """Wait for the end; return the exit code (negative for a signal)."""
         return self._process.wait(within)
 
-    def stop(self, *, within: float = 20.0) -> int:
+    def stop(self, *, within: float = HUNG) -> int:
         """End it with SIGTERM and wait; return the exit code."""
         if self._process.poll() is None:
             self._process.terminate()

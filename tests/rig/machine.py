@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rig.waiting import until
+from tests.rig.waiting import HUNG, until
 
 _QUEUES = """\
 mount -t tmpfs none /run
@@ -58,7 +58,7 @@ def _running(argv: Sequence[str], text: str = "") -> Iterator[int]:
         yield process.pid
     finally:
         process.terminate()
-        process.wait(15)
+        process.wait(HUNG)
         assert process.stderr is not None
         process.stderr.close()
 

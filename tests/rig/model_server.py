@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.rig.waiting import HUNG
+
 ALWAYS = -1
 MODEL = "scripted"
 
@@ -97,7 +99,7 @@ class ModelServer:
         with self._changed:
             self._rules = list(rules)
 
-    def wait_for(self, wanted: Callable[[Request], bool], *, within: float = 20.0) -> Request:
+    def wait_for(self, wanted: Callable[[Request], bool], *, within: float = HUNG) -> Request:
         """Wait for a request, past ones included, that is `wanted`."""
 
         def found() -> Request | None:

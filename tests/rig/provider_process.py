@@ -18,6 +18,7 @@ from typing import Any, Self
 import websockets
 
 from tests.rig.peers import GREET, Inbox, Json
+from tests.rig.waiting import HUNG
 
 
 class ProviderProcess:
@@ -60,7 +61,7 @@ class ProviderProcess:
         self._reading = threading.Thread(target=self._read, daemon=True)
         self._reading.start()
         try:
-            self.ack = self.expect("hello.ack", within=15)
+            self.ack = self.expect("hello.ack")
         except BaseException:
             self.close()
             raise
@@ -99,7 +100,7 @@ class ProviderProcess:
         self._process.stdin.write(json.dumps(message) + "\n")
         self._process.stdin.flush()
 
-    def expect(self, type_: str, *, within: float = 10.0, **fields: Any) -> Json:
+    def expect(self, type_: str, *, within: float = HUNG, **fields: Any) -> Json:
         """Wait for a message of `type_` with these `fields`; those passed over stay."""
         with self._news:
             found: Json | None = None
@@ -114,7 +115,7 @@ class ProviderProcess:
                 raise AssertionError(f"no {type_} {fields or ''} in {within:g} s; unread {unread}")
             return found
 
-    def answer(self, *, within: float = 30.0, **result: Any) -> Json:
+    def answer(self, *, within: float = HUNG, **result: Any) -> Json:
         """Answer the next call with `result`; return the call."""
         call = self.expect("tool.call", within=within)
         self.send({"type": "tool.result", "id": call["id"], **result})

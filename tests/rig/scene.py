@@ -24,9 +24,9 @@ from tests.rig.gateway import Home, tapui_argv
 from tests.rig.peers import Host, Json, Peer
 from tests.rig.processes import has_ended
 from tests.rig.tmux import Screen, Tmux
-from tests.rig.waiting import until, until_async
+from tests.rig.waiting import HUNG, until, until_async
 
-WITHIN = 30.0
+WITHIN = HUNG
 Fate = Literal["refused", "taken", "asked", "ended"]
 ASKED = ("terminal", "command")
 """Kinds of approvals that let a process answer."""

@@ -7,11 +7,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tapui.tower.requests.approval_sheet import DEAF_SECONDS
 from tests.rig.waiting import HUNG, until, until_async
 
 _CONF = """\
@@ -63,7 +65,7 @@ class Tmux:
     def command(self, *args: str) -> str:
         """Run one tmux command; return what it prints."""
         done = subprocess.run(
-            [*self._tmux, *args], check=False, capture_output=True, text=True, timeout=10
+            [*self._tmux, *args], check=False, capture_output=True, text=True, timeout=HUNG
         )
         if done.returncode:
             raise AssertionError(f"tmux {args[0]}: {done.stderr.strip()}")
@@ -158,16 +160,24 @@ class Screen:
         self._tmux.command("send-keys", "-t", self.name, *keys)
 
     def press(self, key: str, is_done: Callable[[], bool]) -> None:
-        """Press a key until it has its effect.
+        """Press a key that answers, and wait for its effect.
 
-        A request takes none in its first half second, nor keys that come together: the next is
-        pressed only when the one before had its time.
+        A request takes none in its first half second, nor keys that come together, so that half
+        second goes by first. Once more it is pressed only where the first was surely lost: on a
+        busy machine the first has its effect seconds later, and the second meets another screen.
         """
+        self._press(key, is_done, before=DEAF_SECONDS, again=HUNG / 3)
 
+    def keep_pressing(self, key: str, is_done: Callable[[], bool]) -> None:
+        """Press a key each second until it has its effect: before, it may be lost unseen."""
+        self._press(key, is_done, before=0, again=1)
+
+    def _press(self, key: str, is_done: Callable[[], bool], *, before: float, again: float) -> None:
         def pressed() -> bool:
+            time.sleep(before)
             self.keys(key)
             try:
-                return until(is_done, within=1.0, what=key)
+                return until(is_done, within=again, what=key)
             except AssertionError:
                 return False
 

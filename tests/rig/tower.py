@@ -40,11 +40,11 @@ class TowerProcess:
             size=size,
             record=record,
         )
-        self.screen.wait_for("Sessions", within=20)
+        self.screen.wait_for("Sessions")
         (below,) = psutil.Process(self.screen.pid).children()
         self._pid: int = below.pid
         self.gateway: dict[str, Any] = until(
-            self._announced, within=20, what=lambda: f"gateway.json:\n{self.screen.text()}"
+            self._announced, what=lambda: f"gateway.json:\n{self.screen.text()}"
         )
 
     def _announced(self) -> dict[str, Any] | None:
@@ -78,7 +78,7 @@ class TowerProcess:
         minute, as long as it waits for others to come back."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.screen.pid, signal.SIGTERM)
-        self.screen.wait_dead(within=20)
+        self.screen.wait_dead()
 
     def pane(self, name: str) -> None:
         """Go to a pane by its number."""

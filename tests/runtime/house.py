@@ -16,6 +16,7 @@ from tapui.runtime.turn import LoopTurn
 from tapui.settings.settings import Answering, Records, Settings
 from tapui.wire.codec import encode
 from tapui.wire.message import Message
+from tests.rig.waiting import HUNG
 
 Json = dict[str, Any]
 GREET = {"name": "greet", "description": "Say hello", "parameters": {}}
@@ -132,7 +133,7 @@ class House:
 
 async def until(holds: Callable[[], object]) -> None:
     """Let the loop turn until something holds."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HUNG):
         while not holds():  # noqa: ASYNC110 - nothing but the loop itself is waited for
             await asyncio.sleep(0)
 

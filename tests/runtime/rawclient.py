@@ -78,7 +78,7 @@ class RawClient:
 
     async def response(self) -> tuple[int, bytes]:
         """Read an HTTP response; return its status and head and body. A refusal ends with it."""
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HUNG):
             head = await self.reader.readuntil(b"\r\n\r\n")
             status = int(head.split(b" ", 2)[1])
             if status == 101:

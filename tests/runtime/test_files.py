@@ -15,6 +15,7 @@ from tapui.records.record_file import trim
 from tapui.runtime import disk_work
 from tapui.runtime.disk_work import copied
 from tapui.wire.limits import MAX_FILE_BYTES
+from tests.rig.waiting import HUNG
 from tests.runtime.house import House, Witness, until
 
 
@@ -237,7 +238,7 @@ async def test_a_slow_copy_holds_nobody_else_up_and_one_that_fails_is_told(
     free = threading.Event()
 
     def slow(*_: object) -> NotCopied:
-        free.wait(10)
+        free.wait(HUNG)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(disk_work, "_copy", slow)

@@ -11,6 +11,7 @@ from websockets.frames import Opcode
 from tapui.runtime.ports import SocketPort
 from tapui.runtime.websocket.connections import Timing
 from tapui.runtime.websocket.port import HIGH_WATER
+from tests.rig.waiting import HUNG
 from tests.runtime.conftest import QUICK, Running, Start
 from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.doors import EchoDoor, RecordingDoor
@@ -259,7 +260,7 @@ async def test_stopping_closes_everybody_with_1001_and_frees_the_port(start: Sta
     running = await start(RecordingDoor())
     port = running.port
     polite = await running.client("localhost")
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HUNG):
         await running.server.stop()
         await polite.wait_closed()
     assert polite.close_code == 1001
@@ -274,7 +275,7 @@ async def test_stopping_cuts_off_who_does_not_answer(start: Start) -> None:
     running = await start(RecordingDoor(), Timing(close=60))
     deaf = await RawClient.open(running.end)
     stuck = await RawClient.connect(running.end)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HUNG):
         await running.server.stop(0.2)
     assert (await deaf.closing())[0] == 1001
     assert await stuck.rest() == b""

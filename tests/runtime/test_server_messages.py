@@ -13,6 +13,7 @@ from tapui.wire.limits import (
     MAX_UNAUTHENTICATED_BYTES,
     OVERSIZED_HEAD_BYTES,
 )
+from tests.rig.waiting import HUNG
 from tests.runtime.conftest import ONLY_TCP, Running, Start
 from tests.runtime.conftest import both_ways as way  # noqa: F401
 from tests.runtime.doors import RecordingDoor
@@ -128,7 +129,7 @@ async def test_oversized_messages_are_not_held(recording: Running) -> None:
     def left() -> list[int]:
         return [port._incoming._left for port in connections.sockets]
 
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(HUNG):
         while left() != [size - MAX_RESULT_BYTES * 2] * len(clients):  # noqa: ASYNC110
             await asyncio.sleep(0)
     held = [port._incoming.held for port in connections.sockets]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tapui.runtime.children.child import Command, Ended
 from tapui.runtime.children.supervisor import Backoff, Supervisor
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 from tests.runtime.children import READY, WAITS, Lines, Test, python
 
 QUICK = Backoff(first=0.01, longest=0.04)
@@ -54,7 +54,7 @@ def test_supervisor_tries_again_what_could_not_be_started(run: Callable[[Test], 
         await until_async(lambda: len(faults) > 2, what="tries")
         assert isinstance(faults[0][0], FileNotFoundError)
         await supervisor.stop()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, HUNG)
 
     run(test)
 
@@ -73,7 +73,7 @@ def test_supervisor_brings_a_killed_child_back_and_stops_for_good(
         await until_async(lambda: len(lines) == 2, what="a second child")
         assert supervisor.pid not in (None, first)
         await supervisor.stop()
-        await asyncio.wait_for(running, 5)
+        await asyncio.wait_for(running, HUNG)
         assert [str(fault) for fault, _ in faults] == ["SIGKILL"]
         assert supervisor.pid is None
 
@@ -92,7 +92,7 @@ def test_supervisor_that_is_stopped_or_cancelled_while_it_starts_leaves_nothing(
                 await supervisor.stop()
             else:
                 running.cancel()
-            await asyncio.wait([running], timeout=10)
+            await asyncio.wait([running], timeout=HUNG)
             assert running.done()
 
     run(test)

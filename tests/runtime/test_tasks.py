@@ -7,6 +7,7 @@ from threading import Event
 import pytest
 
 from tapui.runtime.tasks import BackgroundTasks, cancelled, in_thread
+from tests.rig.waiting import HUNG
 
 
 async def _fails(error: Exception) -> None:
@@ -45,7 +46,7 @@ async def _answer(work: object, **more: object) -> str:
         otherwise=lambda: "nothing",
         about="the process behind connection 7",
     )
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HUNG):
         return await answered
 
 
@@ -89,7 +90,7 @@ async def test_a_background_task_that_fails_is_logged_and_told_to_its_owner() ->
     error = LookupError("boom")
     tasks.start(_fails(error), name="look")
     waits = tasks.start(asyncio.Event().wait())
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HUNG):
         await told.wait()
     assert faults == [error]
     tasks.cancel()

@@ -11,6 +11,7 @@ from tapui.settings.settings import Settings
 from tapui.station.faults import log_path
 from tapui.station.gateway_host import GatewayHost
 from tapui.station.options import Options
+from tests.rig.waiting import HUNG
 
 
 def options_in(root: Path, *, port: int = 0, **settings: object) -> Options:
@@ -48,7 +49,7 @@ class AppPlayed:
 
     async def left(self) -> str:
         """Wait until the app was told to leave; return why."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             return await self.reasons.get()
 
 

@@ -15,7 +15,7 @@ from tapui.station import embedded_feed as crossing
 from tapui.station.embedded_feed import Mailbox, TowerLane
 from tapui.wire.events import Entry, SessionHappened
 from tapui.wire.tower import Notice
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
 SIZE = 100
 
@@ -33,7 +33,7 @@ def seqs(items: list[FeedItem]) -> list[int]:
 
 
 async def take(items: AsyncIterator[FeedItem], count: int) -> list[FeedItem]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HUNG):
         return [await anext(items) for _ in range(count)]
 
 
@@ -77,7 +77,7 @@ class TestMailbox:
 
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(put, range(4)))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             await full.wait()
         for thread in range(4):
             assert [number for one, number in taken if one == thread] == list(range(1000))
@@ -95,7 +95,7 @@ class TestMailbox:
 
         thread = threading.Thread(target=put)
         thread.start()
-        assert await asyncio.wait_for(taken.get(), 10) == "the taker"
+        assert await asyncio.wait_for(taken.get(), HUNG) == "the taker"
         thread.join()
 
     @pytest.mark.expects_error_log("Exception in callback Mailbox._drain")
@@ -109,7 +109,7 @@ class TestMailbox:
         for item in (5, 0, 2):
             mailbox.put(item)
         mailbox.open(take)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             assert [await taken.get(), await taken.get()] == [2, 5]
 
     def test_a_loop_that_has_closed_takes_nothing(self) -> None:
@@ -180,7 +180,7 @@ class TestLane:
         )
         thread.start()
         thread.join()
-        came = [await asyncio.wait_for(first, 10)]
+        came = [await asyncio.wait_for(first, HUNG)]
         came += await take(items, -(-500 // crossing.MAX_BATCH) - 1)
         assert seqs(came) == list(range(500))
         assert wakes() - before == 1

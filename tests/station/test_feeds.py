@@ -16,10 +16,10 @@ from tapui.wire.events import Entry, SessionHappened
 from tapui.wire.message import Message
 from tapui.wire.tower import Notice, StreamLines, StreamRead, TowerSnapshot
 from tests.rig.peers import Host, Provider, Tower
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 from tests.station.running import Behind
 
-WITHIN = 20.0
+WITHIN = HUNG
 
 
 class Watched:

@@ -17,7 +17,7 @@ from tapui.station.faults import StartFault
 from tapui.station.parts.part import GatewayAccess, Part
 from tapui.tower.app.feed import FeedItem
 from tests.rig.peers import Host, Provider
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 from tests.station.running import Behind, left_behind, options_in
 
 
@@ -177,7 +177,7 @@ class TestWithoutAScreen:
             over = asyncio.create_task(behind.host.over())
             assert not over.done()
             await provider.close()
-            await asyncio.wait_for(over, 10)
+            await asyncio.wait_for(over, HUNG)
         assert left_behind(tmp_path) == []
 
     async def test_it_ends_when_nobody_is_attached(self, tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ class TestWithoutAScreen:
             provider = await Provider.bind(behind.found().url, behind.provider_token)
             assert await behind.host.goes_on()
             behind.host.signalled(signal.SIGTERM)
-            await asyncio.wait_for(behind.host.over(), 10)
+            await asyncio.wait_for(behind.host.over(), HUNG)
             await provider.close()
 
 

@@ -467,10 +467,10 @@ async def test_nothing_is_left_behind() -> None:
 
 async def test_a_thousand_calls_are_quick() -> None:
     async with new_greeter().test() as session:
-        began = time.perf_counter()
+        began = time.process_time()
         for _ in range(1000):
             await session.call("greet", name="Ada")
-        assert time.perf_counter() - began < 5
+        assert time.process_time() - began < 5
 
 
 @pytest.mark.expects_error_log("the background function crash failed")

@@ -14,6 +14,7 @@ from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Line, Message
 from tapui.wire.tower import Snapshot, TowerSnapshot
+from tests.rig.waiting import HUNG
 
 Sent = TypeVar("Sent", bound=Message)
 
@@ -59,7 +60,7 @@ class ScriptedFeed:
 
     async def taken(self) -> None:
         """Wait until the app has taken in everything."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             await self._items.join()
 
     def send(self, message: Message) -> None:

@@ -22,7 +22,7 @@ from tapui.wire.events import Entry, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
 from tapui.wire.subjects import Session
 from tapui.wire.tower import Snapshot, StreamLines, TowerSnapshot
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 
 NOW = 1_795_000_000.0
 TS = "2026-11-18T08:26:40.000000Z"
@@ -144,7 +144,7 @@ class Screen(App[str]):
         await until_async(lambda: not self.tail.lines.is_working, what="the filter is done")
         done = asyncio.Event()
         self.call_after_refresh(done.set)
-        await asyncio.wait_for(done.wait(), 10)
+        await asyncio.wait_for(done.wait(), HUNG)
 
     def answer(self, lines: list[Line]) -> None:
         """Answer the last `stream.read`."""

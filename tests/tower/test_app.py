@@ -26,6 +26,7 @@ from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove, TowersChanged
+from tests.rig.waiting import HUNG
 from tests.tower.emitters_world import emitters
 from tests.tower.running import Running, running
 from tests.tower.scripted import ScriptedFeed, approval, at, call, provider, session, world
@@ -374,7 +375,7 @@ async def test_the_palette_opens_by_a_colon() -> None:
         await rig.press("colon")
         assert len(rig.app.screen_stack) == 2
         await rig.press("s", "o", "r", "t", "space", "b", "y")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             while len(rig.app.screen_stack) > 1:
                 await rig.press("enter")
         assert "by name" in rig.text
@@ -384,7 +385,7 @@ async def test_the_palette_acts() -> None:
     async with running(world()) as rig:
         await rig.press("ctrl+p")
         await rig.press(*"quit")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             while not isinstance(rig.app.screen, ConfirmScreen):
                 await rig.press("enter")
         assert "Quit and end the gateway?" in rig.text

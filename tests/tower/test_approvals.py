@@ -12,6 +12,7 @@ from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, RevealedCode
+from tests.rig.waiting import HUNG
 from tests.tower.running import Running, running
 from tests.tower.scripted import PERMISSION, approval, at, session
 
@@ -160,7 +161,7 @@ async def test_a_long_request_says_that_there_is_more() -> None:
         assert "more lines" in rig.text
         await rig.press("end")
         reader = screen.query_one(Reader)
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             while reader.lines_below:
                 await rig.pilot.pause(0.01)
         await rig.press("escape", "y")

@@ -11,6 +11,7 @@ from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.table.columns import Cell, Column, Row, fit, heading
 from tapui.tower.table.table import Table
 from tapui.tower.textual.reader import Reader, wrap
+from tests.rig.waiting import HUNG
 
 
 @given(st.text(st.characters(exclude_categories=["Cc", "Cs", "Mn", "Me"])), st.integers(2, 50))
@@ -156,7 +157,7 @@ async def test_long_text_is_there_to_its_end() -> None:
         assert shown.lines_below > 0
         shown.focus()
         await pilot.press("end")
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HUNG):
             while shown.lines_below:
                 await pilot.pause(0.01)
         painted = [shown.render_line(y).text for y in range(10)]

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.emitters.runner.runs import Rig
+from tests.rig.waiting import HUNG
 
 
 @pytest.fixture
 async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
     made = Rig(tmp_path)
     yield made
-    await asyncio.wait_for(made.runner.close(), 15)
+    await asyncio.wait_for(made.runner.close(), HUNG)

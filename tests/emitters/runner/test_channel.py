@@ -23,7 +23,7 @@ from tapui.emitters.runner.messages import (
     read_by_gateway,
 )
 from tests.emitters.runner.runs import Rig
-from tests.rig.waiting import until_async
+from tests.rig.waiting import HUNG, until_async
 from tests.runtime.children import Test, run  # noqa: F401 - a fixture
 
 
@@ -45,7 +45,7 @@ async def test_helper_that_sends_no_messages_is_let_go(data: bytes) -> None:
     channel, theirs = await opened([], lost)
     with theirs:
         theirs.sendall(data)
-        await asyncio.wait_for(lost.wait(), 15)
+        await asyncio.wait_for(lost.wait(), HUNG)
         channel.send(RunnerPing())  # dropped
 
 
@@ -61,7 +61,7 @@ async def test_lines_are_handed_over_a_few_a_turn_and_all_before_the_end() -> No
             sizes.append(len(taken))
             await asyncio.sleep(0)
         theirs.sendall(frame(batch) * 5)
-    await asyncio.wait_for(lost.wait(), 15)
+    await asyncio.wait_for(lost.wait(), HUNG)
     assert {1, 2, 3, 4} <= set(sizes)
     assert taken == [batch] * 10
 
@@ -75,7 +75,7 @@ async def test_helper_that_reads_nothing_is_not_sent_more_than_a_bound() -> None
             channel.send(ask)
         with pytest.raises(FrameError, match="does not read"):
             channel.send(ask)
-    await asyncio.wait_for(lost.wait(), 15)
+    await asyncio.wait_for(lost.wait(), HUNG)
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\0\0\0\2{}", b""])
@@ -93,7 +93,7 @@ def test_helper_ends_when_the_gateway_is_gone_or_talks_nonsense(data: bytes) -> 
             ours.sendall(data)
         else:
             ours.close()
-        assert helper.wait(15) == 0
+        assert helper.wait(HUNG) == 0
 
 
 FAULTY = """
@@ -122,7 +122,7 @@ def test_fault_in_the_helper_ends_the_run_that_it_is_in_and_no_other() -> None:
         )
     environ = {"PATH": os.environ["PATH"]}
     with helper, ours:
-        ours.settimeout(15)
+        ours.settimeout(HUNG)
         for name, command in (
             ("other", "echo up; sleep 0.5; echo down"),
             ("r", "echo bad; sleep 1000 & wait"),
@@ -140,7 +140,7 @@ def test_fault_in_the_helper_ends_the_run_that_it_is_in_and_no_other() -> None:
         assert ended["other"].last_words[-1] == "down"
         assert ended["third"].code == 0
         ours.close()
-        assert helper.wait(15) == 0
+        assert helper.wait(HUNG) == 0
         assert helper.stderr is not None
         assert b"run r failed" in helper.stderr.read()
 

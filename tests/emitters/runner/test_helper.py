@@ -17,7 +17,7 @@ from tapui.emitters.runner.helper_process import Patience
 from tapui.emitters.runner.runner import Runner, TrialError
 from tests.emitters.runner.runs import Rig, until_dead
 from tests.rig.processes import has_ended
-from tests.rig.waiting import until, until_async
+from tests.rig.waiting import HUNG, until, until_async
 
 FAMILY = (
     "trap '' TERM; sleep 1001 & echo child $!; (setsid sleep 1002 & echo far $!);"
@@ -115,7 +115,7 @@ async def test_close_ends_all_and_keeps_their_last_words(tmp_path: Path) -> None
     pids = await family(rig)
     rig.start("trap 'echo done; exit 3' TERM; echo ready; while :; do sleep 0.05; done", "s")
     await rig.told.line("s", "ready")
-    await asyncio.wait_for(rig.runner.close(), 20)
+    await asyncio.wait_for(rig.runner.close(), HUNG)
     assert (await rig.told.ended("s")).code == 3
     assert rig.told.texts("s")[-1] == "done"
     assert (await rig.told.ended("r")).signal == "SIGKILL"
@@ -128,7 +128,7 @@ async def test_close_ends_all_and_keeps_their_last_words(tmp_path: Path) -> None
 async def test_close_before_the_helper_is_there_ends_what_waited(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.start("echo never")
-    await asyncio.wait_for(rig.runner.close(), 20)
+    await asyncio.wait_for(rig.runner.close(), HUNG)
     assert (await rig.told.ended("r")).error == "the runner was closed"
 
 

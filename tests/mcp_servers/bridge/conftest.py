@@ -17,6 +17,7 @@ from tapui.secret import Secret
 from tests.rig.bridge_process import BridgeProcess
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json, Provider, Tower
+from tests.rig.waiting import HUNG
 
 BAD = str(Path(__file__).with_name("bad_server.py"))
 _numbers = count(1)
@@ -75,7 +76,7 @@ class Scene:
     async def sees(self, fits: Any) -> list[str]:
         """Wait until the session's tools are as wanted."""
         while not fits(self.offered):
-            changed = await self.host.expect("tools.changed", within=15)
+            changed = await self.host.expect("tools.changed")
             self.offered = [tool["name"] for tool in changed["tools"]]
         return self.offered
 
@@ -87,7 +88,7 @@ class Scene:
 
     async def outcome(self, id_: str) -> Json:
         """Wait for a call's outcome."""
-        return await self.host.expect("tool.outcome", id=id_, within=20)
+        return await self.host.expect("tool.outcome", id=id_)
 
     async def call(self, tool: str, args: Json | None = None, **more: Any) -> Json:
         """Call a tool and return the outcome."""
@@ -98,7 +99,7 @@ class Scene:
         tower = await self._stack.enter_async_context(
             await Tower.hello(self.gateway.url, self.gateway.internal_token)
         )
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(HUNG):
             while True:
                 read = {"id": "q", "stream": stream, "sessionId": self.session}
                 await tower.send({"type": "stream.read", **read})
@@ -106,7 +107,7 @@ class Scene:
                 lines = [line["event"] for line in told["lines"]]
                 if any(part in line for line in lines):
                     return lines
-                await tower.event("stream.posted", within=15)
+                await tower.event("stream.posted")
 
     async def provider(self, **hello: Any) -> Provider:
         """Bind a provider that says exactly what a test says."""

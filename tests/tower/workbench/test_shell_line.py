@@ -50,7 +50,7 @@ async def test_the_line_makes_the_same_call_in_a_real_shell(
         pasted = Path(home.root) / "pasted"
         pasted.write_text(f"{made}\n")
         command = await Command.shell(home, shell, pasted)
-        call = await one.expect("tool.call", within=20)
+        call = await one.expect("tool.call")
         assert call["args"] == json.loads(json.dumps(NASTY))
         await one.send({"type": "tool.result", "id": call["id"], "data": "ok"})
         assert await command.end() == (0, '"ok"\n', "")
