@@ -24,7 +24,8 @@ PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGTSTP, signa
 class ShellParent:
     """The parent as its child sees it; `below_the_shell` makes it."""
 
-    def __init__(self, line: socket.socket, group: int, shell: int) -> None:
+    def __init__(self, pid: int, line: socket.socket, group: int, shell: int) -> None:
+        self._pid = pid
         self._line = line
         self._group = group
         self._shell = shell
@@ -53,6 +54,10 @@ class ShellParent:
             await asyncio.sleep(LOOK_SECONDS)
             if _group_of_terminal() in (None, os.getpgrp()):
                 continue
+            if os.getppid() != self._pid:
+                # Killed, and the loop has yet to read the end of the line: stopped now, this
+                # process would stay so for ever.
+                self._killed()
             if _runs(self._shell):
                 os.kill(os.getpid(), signal.SIGSTOP)
             else:
@@ -79,7 +84,7 @@ def below_the_shell() -> ShellParent:
     No other thread may run, and nothing may wait to be written.
     """
     ours, theirs = socket.socketpair()
-    group, shell = os.getpgrp(), os.getppid()
+    own, group, shell = os.getpid(), os.getpgrp(), os.getppid()
     had_terminal = _group_of_terminal() == group
     pid = os.fork()
     if pid:
@@ -89,7 +94,7 @@ def below_the_shell() -> ShellParent:
     os.setpgid(0, 0)
     if had_terminal:
         _give_terminal(os.getpgrp(), having=group)
-    return ShellParent(theirs, group, shell)
+    return ShellParent(own, theirs, group, shell)
 
 
 class _Waiting:

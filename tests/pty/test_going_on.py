@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.pty.test_terminal import child, in_shell, is_restored, left_behind
 from tests.pty.test_vanished_terminal import announced, has_ended, leads_nowhere
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.peers import Host
+from tests.rig.processes import status_of
 from tests.rig.tmux import Screen, Tmux
 from tests.rig.waiting import until, until_async
 
@@ -148,3 +150,40 @@ def test_a_tower_whose_script_was_killed_ends_and_is_not_stopped_for_ever(
     screen.type("clear; echo still $((40 + 2))\n")
     screen.wait_for("^still 42")
     assert left_behind(home) == []
+
+
+KILLED = """
+import asyncio, os, signal, sys, time
+from tapui.station.shell_parent import LOOK_SECONDS, below_the_shell
+
+parent = below_the_shell()
+print("below", os.getpid(), flush=True)
+
+def hold_the_loop():
+    time.sleep(LOOK_SECONDS + 0.1)  # it is time to look who has the terminal
+    asyncio.get_running_loop().call_soon(kill_the_parent)
+
+def kill_the_parent():
+    os.kill(os.getppid(), signal.SIGKILL)
+    while os.tcgetpgrp(0) == os.getpgrp():
+        time.sleep(0.001)
+
+async def run():
+    with parent.watched():
+        asyncio.get_running_loop().call_soon(hold_the_loop)
+        await asyncio.Event().wait()
+
+asyncio.run(run())
+"""
+
+
+def test_a_child_that_looks_who_has_the_terminal_before_it_hears_of_the_kill_ends_too(
+    tmux: Tmux, home: Home
+) -> None:
+    program = home.root / "program.py"
+    program.write_text(KILLED)
+    env = home.env(PS1="outer> ")
+    screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
+    screen.type(f"{sys.executable} {program}\n")
+    pid = int(screen.wait_for(r"^below (\d+)$")[1])
+    until(lambda: has_ended(pid), what=lambda: f"its end; it is {status_of(pid)}")
