@@ -4,6 +4,8 @@ Only the gateway holds all of them; no part is given this object.
 """
 
 from collections.abc import Callable
+from inspect import signature
+from typing import Any, TypeVar
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
@@ -54,9 +56,15 @@ from tapui.core.trust.places import Places
 from tapui.settings.settings import Settings
 from tapui.wire.limits import MAX_CONNECTIONS
 
+Made = TypeVar("Made")
+
 
 class Parts:
-    """Makes the parts, what knows before what uses it."""
+    """Makes the parts, what knows before what uses it.
+
+    A part's constructor names its collaborators as they are named here; they are not listed a
+    second time (`tests/core/test_parts.py` holds their types against each other).
+    """
 
     def __init__(
         self,
@@ -68,293 +76,80 @@ class Parts:
         matcher: Matcher,
         most_connections: int = MAX_CONNECTIONS,
     ) -> None:
-        self.context = context = CoreContext(run, ids, settings.records.inline)
+        self.context = CoreContext(run, ids, settings.records.inline)
+        self.matcher = matcher
+        self.persist_dir = persist_dir
+        self.most_tools = settings.provider_tools
+        make = self._make
 
         # What is known
-        self.connections = connections = Connections(context)
-        self.places = places = Places(context, connections=connections, most=most_connections)
-        self.sessions = sessions = OpenSessions(context)
-        self.subagents = subagents = Subagents(context, sessions=sessions)
-        self.announcements = announcements = Announcements(
-            context, connections=connections, sessions=sessions
-        )
-        self.trustees = trustees = Trustees()
-        traces = Traces(context, is_on=settings.records.traces)
+        self.connections = make(Connections)
+        self.places = make(Places, most=most_connections)
+        self.sessions = make(OpenSessions)
+        self.subagents = make(Subagents)
+        self.announcements = make(Announcements)
+        self.trustees = Trustees()
+        self.traces = make(Traces, is_on=settings.records.traces)
         # The rules of each concept
-        self.providers = providers = Providers(context)
-        self.tools = tools = ToolTable(context)
-        self.calls = calls = Calls(context, traces=traces, timeout=settings.timeouts.call)
-        self.native = native = NativeCalls(context)
-        self.gates = gates = Gates(context, traces)
-        self.prompts = prompts = Prompts(context, traces)
-        self.streams = streams = Streams(context)
-        self.budgets = budgets = Budgets(context)
-        self.injects = injects = Injects(context, traces)
-        self.approvals = approvals = Approvals(context)
-        self.part_questions = PartQuestions(context, approvals=approvals, sessions=sessions)
-        self.mcp_servers = mcp_servers = McpServers(context, sessions=sessions, trustees=trustees)
-        self.policies = policies = Policies(
-            context, connections=connections, sessions=sessions, approvals=approvals
-        )
-        self.modes = modes = Modes(context)
-        self.alarms = Alarms(context, setting=settings.alarms)
-        self.spending = spending = Spending(
-            context,
-            sessions=sessions,
-            approvals=approvals,
-            prompts=prompts,
-            setting=settings.budget,
-        )
-        self.orders = orders = Orders(context, sessions=sessions)
-        self.starts = starts = Starts(
-            context, connections=connections, sessions=sessions, orders=orders
-        )
-        self.emitters = emitters = Emitters(context)
-        lines = EmitterLines(context, emitters=emitters, streams=streams, injects=injects)
-        start_requests = StartRequests(context, emitters=emitters, approvals=approvals)
-        self.runs = runs = Runs(
-            context,
-            emitters=emitters,
-            lines=lines,
-            start_requests=start_requests,
-            streams=streams,
-            injects=injects,
-            traces=traces,
-        )
-        project_providers = ProjectProviders(
-            context, emitters=emitters, runs=runs, trustees=trustees
-        )
-        self.emitter_folders = emitter_folders = EmitterFolders(
-            context,
-            connections=connections,
-            sessions=sessions,
-            emitters=emitters,
-            runs=runs,
-            providers=project_providers,
-            streams=streams,
-        )
-        prompts.introduce = Introduction(
-            settings.agent, emitters=emitters, folders=emitter_folders, streams=streams
-        ).of
-        self.emitter_orders = EmitterOrders(
-            context,
-            emitters=emitters,
-            folders=emitter_folders,
-            runs=runs,
-            streams=streams,
-            matcher=matcher,
-        )
+        self.providers = make(Providers)
+        self.tools = make(ToolTable)
+        self.calls = make(Calls, timeout=settings.timeouts.call)
+        self.native = make(NativeCalls)
+        self.gates = make(Gates)
+        self.prompts = make(Prompts)
+        self.streams = make(Streams)
+        self.budgets = make(Budgets)
+        self.injects = make(Injects)
+        self.approvals = make(Approvals)
+        self.part_questions = make(PartQuestions)
+        self.mcp_servers = make(McpServers)
+        self.policies = make(Policies)
+        self.modes = make(Modes)
+        self.alarms = make(Alarms, setting=settings.alarms)
+        self.spending = make(Spending, setting=settings.budget)
+        self.orders = make(Orders)
+        self.starts = make(Starts)
+        self.emitters = make(Emitters)
+        self.lines = make(EmitterLines)
+        self.start_requests = make(StartRequests)
+        self.runs = make(Runs)
+        self.project_providers = make(ProjectProviders)
+        self.emitter_folders = folders = make(EmitterFolders)
+        introduction = make(Introduction, settings=settings.agent, folders=folders)
+        self.prompts.introduce = introduction.of
+        self.emitter_orders = make(EmitterOrders, folders=folders)
         self.emitter_inputs = EmitterInputs(
-            begin=emitter_folders.begin,
-            folder_changed=emitter_folders.changed,
-            files_changed=emitter_folders.files_changed,
-            reported=runs.reported,
+            begin=folders.begin,
+            folder_changed=folders.changed,
+            files_changed=folders.files_changed,
+            reported=self.runs.reported,
         )
         # Rules that join several concepts
-        self.guard = guard = PersonGuard(
-            context, connections=connections, approvals=approvals, setting=settings.approvals
-        )
-        self.membership = membership = Membership(
-            context,
-            connections=connections,
-            sessions=sessions,
-            tools=tools,
-            gates=gates,
-            prompts=prompts,
-            streams=streams,
-            budgets=budgets,
-            injects=injects,
-            policies=policies,
-        )
-        self.binding = binding = Binding(
-            context,
-            connections=connections,
-            sessions=sessions,
-            membership=membership,
-            providers=providers,
-            calls=calls,
-        )
-        self.pushes = pushes = Pushes(
-            context, providers=providers, streams=streams, budgets=budgets, injects=injects
-        )
-        self.endings = endings = Endings(
-            context,
-            connections=connections,
-            sessions=sessions,
-            announcements=announcements,
-            membership=membership,
-            providers=providers,
-            tools=tools,
-            binding=binding,
-            calls=calls,
-            native=native,
-            gates=gates,
-            prompts=prompts,
-            streams=streams,
-            budgets=budgets,
-            injects=injects,
-            approvals=approvals,
-            modes=modes,
-            orders=orders,
-            trustees=trustees,
-            traces=traces,
-            emitter_folders=emitter_folders,
-            mcp_servers=mcp_servers,
-        )
-        self.pairings = pairings = Pairings(
-            context,
-            connections=connections,
-            sessions=sessions,
-            approvals=approvals,
-            trustees=trustees,
-        )
+        self.guard = make(PersonGuard, setting=settings.approvals)
+        self.membership = make(Membership)
+        self.binding = make(Binding)
+        self.pushes = make(Pushes)
+        self.endings = make(Endings)
+        self.pairings = make(Pairings)
         # The conversations
-        self.admission = Admission(
-            context, sessions=sessions, trustees=trustees, pairings=pairings, places=places
+        self.admission = make(Admission)
+        self.bad_frames = make(BadFrames)
+        self.hellos = make(Hellos)
+        self.provider = make(ProviderConversation)
+        self.inspecting = make(Inspecting)
+        self.history = make(History)
+        self.host = make(HostConversation)
+        self.tool_hosts = make(ToolHosts)
+        self.session_events = make(SessionEvents)
+        self.tower = make(TowerConversation)
+        self.reading = make(Reading)
+        self.caller = make(CallerConversation)
+        self.agent_emitters = make(
+            AgentEmitters, folders=folders, patience=settings.timeouts.emitter_approval
         )
-        self.bad_frames = BadFrames(
-            connections=connections, calls=calls, gates=gates, prompts=prompts
-        )
-        self.hellos = Hellos(
-            context,
-            connections=connections,
-            sessions=sessions,
-            membership=membership,
-            providers=providers,
-            binding=binding,
-            calls=calls,
-            matcher=matcher,
-            approvals=approvals,
-            announcements=announcements,
-            most_tools=settings.provider_tools,
-            persist_dir=persist_dir,
-        )
-        self.provider = ProviderConversation(
-            context,
-            connections=connections,
-            sessions=sessions,
-            membership=membership,
-            endings=endings,
-            providers=providers,
-            tools=tools,
-            binding=binding,
-            calls=calls,
-            gates=gates,
-            prompts=prompts,
-            matcher=matcher,
-            streams=streams,
-            pushes=pushes,
-            policies=policies,
-            most_tools=settings.provider_tools,
-            persist_dir=persist_dir,
-        )
-        self.inspecting = Inspecting(context, sessions=sessions, providers=providers)
-        self.history = History(context, sessions=sessions)
-        self.host = HostConversation(
-            context,
-            connections=connections,
-            sessions=sessions,
-            announcements=announcements,
-            membership=membership,
-            endings=endings,
-            providers=providers,
-            tools=tools,
-            binding=binding,
-            streams=streams,
-            injects=injects,
-            approvals=approvals,
-            modes=modes,
-            pairings=pairings,
-            policies=policies,
-            spending=spending,
-            history=self.history,
-            starts=starts,
-            emitter_folders=emitter_folders,
-            mcp_servers=mcp_servers,
-        )
-        self.tool_hosts = ToolHosts(
-            context,
-            connections=connections,
-            sessions=sessions,
-            endings=endings,
-            trustees=trustees,
-            host=self.host,
-        )
-        self.session_events = SessionEvents(
-            context,
-            sessions=sessions,
-            native=native,
-            subagents=subagents,
-            injects=injects,
-            spending=spending,
-            traces=traces,
-            runs=runs,
-        )
-        self.tower = TowerConversation(
-            context,
-            connections=connections,
-            sessions=sessions,
-            announcements=announcements,
-            providers=providers,
-            binding=binding,
-            calls=calls,
-            native=native,
-            injects=injects,
-            approvals=approvals,
-            modes=modes,
-            trustees=trustees,
-            pairings=pairings,
-            policies=policies,
-            starts=starts,
-            emitters=emitters,
-            guard=guard,
-            places=places,
-        )
-        self.reading = Reading(
-            context,
-            sessions=sessions,
-            streams=streams,
-            tools=tools,
-            calls=calls,
-            approvals=approvals,
-            providers=providers,
-            emitters=emitters,
-            emitter_folders=emitter_folders,
-        )
-        self.caller = CallerConversation(
-            context,
-            sessions=sessions,
-            providers=providers,
-            calls=calls,
-            gates=gates,
-            spending=spending,
-            policies=policies,
-        )
-        self.agent_emitters = AgentEmitters(
-            context,
-            sessions=sessions,
-            approvals=approvals,
-            policies=policies,
-            caller=self.caller,
-            calls=calls,
-            emitters=emitters,
-            folders=emitter_folders,
-            runs=runs,
-            lines=lines,
-            streams=streams,
-            matcher=matcher,
-            patience=settings.timeouts.emitter_approval,
-        )
-        self.builtin = BuiltinConversation(
-            context,
-            connections=connections,
-            sessions=sessions,
-            streams=streams,
-            pushes=pushes,
-            approvals=approvals,
-            modes=modes,
-            calls=calls,
-            emitters=emitters,
-            emitter_folders=emitter_folders,
-            mode_approval=settings.timeouts.mode_approval,
-        )
+        self.builtin = make(BuiltinConversation, mode_approval=settings.timeouts.mode_approval)
+
+    def _make(self, part: Callable[..., Made], **other: Any) -> Made:
+        """Make a part with the collaborators that its constructor names, and what else it takes."""
+        named = signature(part).parameters.keys() - other.keys()
+        return part(**{name: getattr(self, name) for name in named}, **other)

@@ -124,7 +124,7 @@ class EmitterFolders:
         sessions: OpenSessions,
         emitters: Emitters,
         runs: Runs,
-        providers: ProjectProviders,
+        project_providers: ProjectProviders,
         streams: Streams,
     ) -> None:
         self._out, self._tickets = context.out, context.tickets
@@ -132,7 +132,7 @@ class EmitterFolders:
         self._sessions = sessions
         self._emitters = emitters
         self._runs = runs
-        self._providers = providers
+        self._providers = project_providers
         self._streams = streams
         self._folders: dict[str, EmitterFolder] = {}
         self._of: dict[str, EmitterFolder] = {}
