@@ -2,6 +2,7 @@
 tickets for answers of the shell."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from msgspec import Raw
@@ -164,11 +165,7 @@ class Tickets:
 
 
 class CoreContext:
-    """The time of the input, what the turn brings forth, time-outs, ids, and the shell's answers.
-
-    A part takes from it what it uses. Parts with many collaborators are dataclasses, without
-    `repr`: each holds others, and a log that prints one would print them all.
-    """
+    """The time of the input, what the turn brings forth, ids, time-outs, the shell's answers."""
 
     __slots__ = ("clock", "deadlines", "ids", "out", "tickets")
 
@@ -178,3 +175,18 @@ class CoreContext:
         self.out = Output(run, self.clock, inline_bytes)
         self.deadlines = Deadlines()
         self.tickets = Tickets()
+
+
+@dataclass(eq=False, repr=False)
+class CorePart:
+    """A part of the gateway: its collaborators are its fields, the context is at hand.
+
+    Without `repr`: each part holds others, and a log that prints one would print them all.
+    """
+
+    context: CoreContext
+
+    def __post_init__(self) -> None:
+        context = self.context
+        self._clock, self._out, self._ids = context.clock, context.out, context.ids
+        self._deadlines, self._tickets = context.deadlines, context.tickets

@@ -1,7 +1,9 @@
 """MCP servers: the shell runs them, for the sessions that it gets, and reports the status of
 each."""
 
-from tapui.core.context import CoreContext
+from dataclasses import dataclass
+
+from tapui.core.context import CorePart
 from tapui.core.effects import McpSession, McpSessionsChanged
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
@@ -12,13 +14,15 @@ from tapui.wire.events import McpServerChanged, McpServerGone
 from tapui.wire.mcp_servers import McpServer
 
 
-class McpServers:
+@dataclass(eq=False, repr=False)
+class McpServers(CorePart):
     """Nothing is asked of the shell until it can run servers (`begin`)."""
 
-    def __init__(self, context: CoreContext, *, sessions: OpenSessions, trustees: Trustees) -> None:
-        self._out, self._ids = context.out, context.ids
-        self._sessions = sessions
-        self._trustees = trustees
+    sessions: OpenSessions
+    trustees: Trustees
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._is_on = False
         self._told: tuple[McpSession, ...] = ()
 
@@ -32,7 +36,7 @@ class McpServers:
         """
         if not self._is_on:
             return
-        found = [one for one in self._sessions.in_order() if not one.is_apart]
+        found = [one for one in self.sessions.in_order() if not one.is_apart]
         main = [one for one in found if one.is_main]
         now = tuple(_described(one) for one in main or found)
         if now != self._told:
@@ -55,16 +59,16 @@ class McpServers:
 
         It is good for the session that takes the other's place, and dies with it.
         """
-        session = self._sessions.get(session_id)
+        session = self.sessions.get(session_id)
         if session is None or not session.is_open:
             return None
         token = Secret(self._ids.token("ptk-"))
-        self._trustees.add(Grant("project", token, {session.id}, is_bridge=True))
+        self.trustees.add(Grant("project", token, {session.id}, is_bridge=True))
         return token
 
     def revoke(self, token: Secret) -> None:
         """Take a token out of force: its server has left the session."""
-        self._trustees.revoke(token)
+        self.trustees.revoke(token)
 
     def changed(self, server: McpServer) -> None:
         """A server is there, or something of it changed."""

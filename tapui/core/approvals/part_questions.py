@@ -1,11 +1,12 @@
 """Questions of parts: what runs beside the gateway asks the person, as a host does."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from msgspec import Struct
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.effects import AnswerPart
 from tapui.core.model import Connection, Standing
 from tapui.core.sessions.sessions import OpenSessions
@@ -29,15 +30,15 @@ class PartQuestion(Struct, frozen=True, kw_only=True):
     timeout: float = limits.HOST_APPROVAL_TIMEOUT
 
 
-class PartQuestions:
+@dataclass(eq=False, repr=False)
+class PartQuestions(CorePart):
     """Opens approvals for parts."""
 
-    def __init__(
-        self, context: CoreContext, *, approvals: Approvals, sessions: OpenSessions
-    ) -> None:
-        self._out = context.out
-        self._approvals = approvals
-        self._sessions = sessions
+    approvals: Approvals
+    sessions: OpenSessions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._waiting: dict[str, WaitingApproval] = {}
         self._asker = Connection(0, None, standing=Standing.BUILTIN)
         """Stands for tapui itself, which has no connection."""
@@ -49,7 +50,7 @@ class PartQuestions:
         """
         session_id = question.session_id
         if session_id is not None:
-            session = self._sessions.get(session_id)
+            session = self.sessions.get(session_id)
             if session is None or not session.is_open:
                 self._answer(question.id, "withdrawn", reason="the session ended")
                 return None
@@ -61,7 +62,7 @@ class PartQuestions:
             text = f"{limits.MAX_REQUESTS} requests wait already, which is as much as may be"
             self._answer(question.id, "denied", reason=text)
             return None
-        waiting = self._approvals.request(
+        waiting = self.approvals.request(
             question.kind,
             self._asker,
             question.id,
@@ -81,7 +82,7 @@ class PartQuestions:
         without effect."""
         waiting = self._waiting.pop(question_id, None)
         if waiting is not None and not waiting.is_deciding:
-            self._approvals.withdraw(waiting, reason=reason)
+            self.approvals.withdraw(waiting, reason=reason)
 
     # Outcomes
 

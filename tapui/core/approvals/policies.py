@@ -4,6 +4,7 @@ The shell reads the files and hands the rules in; what they mean is in `tapui/po
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import ReadRules, Send
 from tapui.core.hooks.gates import forbids, reindex
@@ -42,25 +43,20 @@ _UNREADABLE = PolicyRule(
 )
 
 
-class Policies:
+@dataclass(eq=False, repr=False)
+class Policies(CorePart):
     """The rules in force, those of each session's folder, and what was allowed until it ends.
 
     Nothing is asked of the shell until it has handed in rules once (`rules_read`, which may be
     none).
     """
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        approvals: Approvals,
-    ) -> None:
-        self._connections = connections
-        self._sessions = sessions
-        self._out, self._tickets = context.out, context.tickets
-        self._approvals = approvals
+    connections: Connections
+    sessions: OpenSessions
+    approvals: Approvals
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._rules: tuple[PolicyRule, ...] = ()
         self._guards = Guards()
         self._is_on = False
@@ -84,9 +80,9 @@ class Policies:
         self._rules, self._guards = tuple(rules), guards
         if not self._is_on:
             self._is_on = True
-            for session in self._sessions.open.values():
+            for session in self.sessions.open.values():
                 self.read_folder(session)
-        self._note_changed(self._sessions.open.values())
+        self._note_changed(self.sessions.open.values())
         self._judge_again()
 
     def read_folder(self, session: OpenSession) -> None:
@@ -110,7 +106,7 @@ class Policies:
 
     def folder_changed(self, read: FolderRules) -> None:
         """The files of a folder were changed."""
-        for session in self._sessions.open.values():
+        for session in self.sessions.open.values():
             if session.folder == read.folder:
                 self._set_folder(session, read)
         self._judge_again()
@@ -145,7 +141,7 @@ class Policies:
         changed, self._changed = self._changed, {}
         sends = []
         for session in changed:
-            host = self._connections.by_number.get(session.host)
+            host = self.connections.by_number.get(session.host)
             is_guarded = self._is_guarded(session)
             if host is None or not (host.host_asks_hooks and session.is_open):
                 continue
@@ -181,7 +177,7 @@ class Policies:
         return judge(asked, rules, session.folder, self._guards_now())
 
     def _guards_now(self) -> Guards:
-        ports = {port for one in self._sessions.open.values() for port in one.ports}
+        ports = {port for one in self.sessions.open.values() for port in one.ports}
         return Guards(self._guards.ports.union(ports, *self._seen.values()), self._guards.paths)
 
     def has_denials(self, session: OpenSession) -> bool:
@@ -213,7 +209,7 @@ class Policies:
             return
         rule = verdict.rule
         is_allowed = verdict.effect == "allow"
-        self._approvals.decide(
+        self.approvals.decide(
             Decided(
                 waiting,
                 "approve" if is_allowed else "deny",
@@ -224,23 +220,23 @@ class Policies:
         )
 
     def _deny_unattended(self, waiting: WaitingApproval) -> None:
-        session = self._sessions.get(waiting.view.session_id or "")
+        session = self.sessions.get(waiting.view.session_id or "")
         if session is None or not session.view.unattended:
             return
         if waiting.asked is not None and (session.awaits_rules or not self._is_on):
             return  # rules that are being read may allow it
-        self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
+        self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def _judge_again(self) -> None:
         """Answer what rules that are new allow or forbid of what waits."""
-        for waiting in list(self._approvals.waiting.values()):
-            session = self._sessions.get(waiting.view.session_id or "")
+        for waiting in list(self.approvals.waiting.values()):
+            session = self.sessions.get(waiting.view.session_id or "")
             if waiting.asked is not None and session is not None and not waiting.is_deciding:
                 self.answer(waiting, self.judge(session, waiting.asked))
 
     def check_keepable(self, waiting: WaitingApproval) -> None:
         """Check that exactly this may be allowed until the session ends. Raises `WireError`."""
-        session = self._sessions.get(waiting.view.session_id or "")
+        session = self.sessions.get(waiting.view.session_id or "")
         asked: AskedFor | None = waiting.asked
         if asked is None or session is None:
             why = "only a permission of a session can be"
@@ -255,7 +251,7 @@ class Policies:
 
     def keep(self, waiting: WaitingApproval) -> None:
         """Allow exactly what was asked, in its folder, until the session ends."""
-        session = self._sessions.get(waiting.view.session_id or "")
+        session = self.sessions.get(waiting.view.session_id or "")
         asked: AskedFor | None = waiting.asked
         if asked is None or asked.kind is None or session is None:
             return

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.policies import BY_NOBODY
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.model import Connection, OpenSession
 from tapui.core.sessions.sessions import OpenSessions
@@ -37,23 +37,18 @@ class HeldPrompts:
     prompts: list[tuple[Connection, PromptSubmitted]] = field(default_factory=list)
 
 
-class Spending:
+@dataclass(eq=False, repr=False)
+class Spending(CorePart):
     """Looks at each prompt before it is prepared."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        sessions: OpenSessions,
-        approvals: Approvals,
-        prompts: Prompts,
-        setting: Spend,
-    ) -> None:
-        self._out = context.out
-        self._sessions = sessions
-        self._approvals = approvals
-        self._prompts = prompts
-        self._default = Budget(setting.tokens or None, setting.requests or None)
+    sessions: OpenSessions
+    approvals: Approvals
+    prompts: Prompts
+    setting: Spend
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._default = Budget(self.setting.tokens or None, self.setting.requests or None)
 
     # Budgets
 
@@ -67,14 +62,14 @@ class Spending:
 
         Raises `WireError` for what is no amount.
         """
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         for name, value in (("tokens", message.tokens), ("requests", message.requests)):
             if value is not None and not 0 < value <= _MOST:
                 text = f"{name}: must be a number above 0, and at most {_MOST}"
                 raise WireError(ErrorCode.INVALID_JSON, text, session_id=session.id)
         most = None if message.tokens is None else max(int(message.tokens), 1)
         budget = Budget(most, None if message.requests is None else float(message.requests))
-        self._sessions.update(session, budget=None if budget == Budget() else budget)
+        self.sessions.update(session, budget=None if budget == Budget() else budget)
 
     def _used(self, session: OpenSession) -> Usage:
         turns = self._out.state.turns.get(session.id)
@@ -103,7 +98,7 @@ class Spending:
             if budget.requests is None
             else max(used.requests or 0.0, budget.requests) + budget.requests,
         )
-        self._sessions.update(session, budget=raised)
+        self.sessions.update(session, budget=raised)
 
     # Prompts
 
@@ -116,7 +111,7 @@ class Spending:
         """
         over = None if message.only_sections else self._over(session)
         if over is None:
-            self._prompts.begin(connection, session, message)
+            self.prompts.begin(connection, session, message)
             return
         waiting = self._held(session)
         if waiting is None:
@@ -127,7 +122,7 @@ class Spending:
                 "choices": [GO_ON, RAISE],
                 "allowFreeform": False,
             }
-            waiting = self._approvals.request(
+            waiting = self.approvals.request(
                 "userInput",
                 connection,
                 HeldPrompts(session),
@@ -143,10 +138,10 @@ class Spending:
         self._out.send(connection.id, PromptHeld(message.id))
         if session.view.unattended:
             reason = "nobody is asked in this session"
-            self._approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=reason))
+            self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=reason))
 
     def _held(self, session: OpenSession) -> WaitingApproval | None:
-        for waiting in self._approvals.waiting.values():
+        for waiting in self.approvals.waiting.values():
             subject: Any = waiting.subject
             is_it = isinstance(subject, HeldPrompts) and subject.session is session
             if is_it and not waiting.is_deciding:
@@ -163,7 +158,7 @@ class Spending:
             self._raise(held.session)
         for connection, message in held.prompts:
             if connection.is_open and held.session.is_open:
-                self._prompts.begin(connection, held.session, message)
+                self.prompts.begin(connection, held.session, message)
 
     def _expired(self, waiting: WaitingApproval) -> None:
         self._refuse(waiting.subject, "nobody answered in tapui; ↑ brings the prompt back")
@@ -172,7 +167,7 @@ class Spending:
         """A turn was stopped: its prompt no longer waits."""
         waiting = self._held(session)
         if waiting is not None:
-            self._approvals.withdraw(waiting, reason="the turn was stopped")
+            self.approvals.withdraw(waiting, reason="the turn was stopped")
             self._refuse(waiting.subject, "the turn was stopped")
 
     def _refuse(self, held: HeldPrompts, why: str) -> None:

@@ -12,7 +12,7 @@ from msgspec import Meta, Raw, Struct
 from msgspec.structs import replace
 
 from tapui.core.calls.calls import completion
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.model import NativeCall, OpenSession
 from tapui.projection.edits import edits
 from tapui.projection.summary import one_line
@@ -44,11 +44,8 @@ class _ExecutionResult(Struct):
     output: OptionalRaw = None
 
 
-class NativeCalls:
+class NativeCalls(CorePart):
     """Follows the native calls of all sessions."""
-
-    def __init__(self, context: CoreContext) -> None:
-        self._clock, self._out, self._ids = context.clock, context.out, context.ids
 
     def happened(self, session: OpenSession, host: str, message: SessionEvent) -> Raw:
         """Take a `tool.execution_start` or `tool.execution_complete` of a session.

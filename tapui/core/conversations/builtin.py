@@ -1,6 +1,6 @@
 """What the built-in tools may ask beyond a provider: streams, a session's state, its mode."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,7 @@ from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder, Modes
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.calls.calls import Calls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters
@@ -32,11 +32,9 @@ from tapui.wire.message import BUILTIN_PROVIDER
 
 
 @dataclass(eq=False, repr=False)
-class BuiltinConversation:
+class BuiltinConversation(CorePart):
     """Handlers of the built-in provider's own messages."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     streams: Streams
@@ -47,9 +45,6 @@ class BuiltinConversation:
     emitters: Emitters
     emitter_folders: EmitterFolders
     mode_approval: float
-
-    def __post_init__(self) -> None:
-        self._out = self.context.out
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
         """Post to a stream of the built-in provider's."""

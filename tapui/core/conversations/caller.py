@@ -4,7 +4,7 @@ The calls of children and the allowlists of agents: `tapui/wire/README.md`.
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from math import isfinite
 
@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from tapui.core.approvals.policies import BY_RULE, Policies, applied, question, refusal
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.hooks.gates import Gates, Settled, Verdict, judge
 from tapui.core.model import Connection, Inquiry, OpenSession
 from tapui.core.providers.identity import Providers
@@ -30,20 +30,15 @@ _SHELL = "bash"
 
 
 @dataclass(eq=False, repr=False)
-class CallerConversation:
+class CallerConversation(CorePart):
     """Handlers of what callers send. Each raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     sessions: OpenSessions
     providers: Providers
     calls: Calls
     gates: Gates
     spending: Spending
     policies: Policies
-
-    def __post_init__(self) -> None:
-        self._clock, self._out = self.context.clock, self.context.out
 
     def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
         """A host, a tower or a command calls a tool."""

@@ -5,13 +5,13 @@ Core Profile; Provider Interface v2 "Identity", "Reconnect protocol", "Rebinding
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.calls.calls import Calls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import Authenticated, MakePersistDir, NoteAgent
@@ -42,39 +42,30 @@ from tapui.wire.provider import Auth, Concurrency, Hello, HelloAck, Hooks, Sessi
 from tapui.wire.subjects import Provider
 
 
-class Admission:
+@dataclass(eq=False, repr=False)
+class Admission(CorePart):
     """The handler of `auth`, and how a connection is admitted. Raises `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        sessions: OpenSessions,
-        trustees: Trustees,
-        pairings: Pairings,
-        places: Places,
-    ) -> None:
-        self._out, self._deadlines = context.out, context.deadlines
-        self._sessions = sessions
-        self._trustees = trustees
-        self._pairings = pairings
-        self._places = places
+    sessions: OpenSessions
+    trustees: Trustees
+    pairings: Pairings
+    places: Places
 
     def auth(self, connection: Connection, message: Auth) -> None:
         """Admit a connection whose token is known, or begin to pair."""
         if message.mode == "pair" and message.token is None:
-            self._pairings.ask(connection)
+            self.pairings.ask(connection)
             return
         if message.token is None:
             raise WireError(ErrorCode.INVALID_JSON, "token: missing")
-        grant = self._trustees.find(message.token, connection.origin)
+        grant = self.trustees.find(message.token, connection.origin)
         if grant is None:
             raise WireError(ErrorCode.AUTH_FAILED, "unknown token")
-        why = self._places.objection(grant)
+        why = self.places.objection(grant)
         if why is None:
             self.admit(connection, grant)
         else:
-            self._places.refuse(connection, grant, why)
+            self.places.refuse(connection, grant, why)
 
     def admit(self, connection: Connection, grant: Grant) -> None:
         """Let a connection say hello; it gets the sessions that it may bind."""
@@ -82,7 +73,7 @@ class Admission:
         connection.grant = grant
         connection.standing = Standing.AWAIT_HELLO
         self._out.effects.append(Authenticated(connection.id))
-        self._out.send(connection.id, Sessions(self._sessions.visible(grant)))
+        self._out.send(connection.id, Sessions(self.sessions.visible(grant)))
 
 
 @dataclass(slots=True, frozen=True)
@@ -200,11 +191,9 @@ _KEEPS_BINDING = (ErrorCode.INVALID_JSON, ErrorCode.RATE_LIMITED, ErrorCode.PAYL
 
 
 @dataclass(eq=False, repr=False)
-class Hellos:
+class Hellos(CorePart):
     """The handler of `hello`. It raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     membership: Membership
@@ -216,9 +205,6 @@ class Hellos:
     announcements: Announcements
     most_tools: int
     persist_dir: Callable[[str], str]
-
-    def __post_init__(self) -> None:
-        self._clock, self._out, self._ids = self.context.clock, self.context.out, self.context.ids
 
     def hello(self, connection: Connection, message: Hello) -> None:
         """Bind, or bind anew. A refusal with other than a form error unbinds."""

@@ -2,7 +2,7 @@
 (`tapui/wire/README.md`).
 """
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
@@ -14,7 +14,7 @@ from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies, applied, judged
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.native import NativeCalls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.conversations.reading import History
@@ -101,11 +101,9 @@ _READ: dict[str, type[Struct]] = {
 
 
 @dataclass(eq=False, repr=False)
-class SessionEvents:
+class SessionEvents(CorePart):
     """Handlers of a session's events. Each raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     sessions: OpenSessions
     native: NativeCalls
     subagents: Subagents
@@ -113,9 +111,6 @@ class SessionEvents:
     spending: Spending
     traces: Traces
     runs: Runs
-
-    def __post_init__(self) -> None:
-        self._clock, self._out = self.context.clock, self.context.out
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
         """Something happened in a session."""
@@ -133,7 +128,7 @@ class SessionEvents:
             if whose is None:
                 self.sessions.update(session, context=use)
             else:
-                self.subagents.context(session, whose, use)
+                self.subagents.context_used(session, whose, use)
         else:
             data, data_cut = self._out.recordable(message.data)
             self._out.emit(SessionHappened(session.id, event, data, data_cut))
@@ -211,11 +206,9 @@ LOCAL_KIND = "local"
 
 
 @dataclass(eq=False, repr=False)
-class HostConversation:
+class HostConversation(CorePart):
     """Handlers of what hosts send. Each raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     announcements: Announcements
@@ -235,9 +228,6 @@ class HostConversation:
     starts: Starts
     emitter_folders: EmitterFolders
     mcp_servers: McpServers
-
-    def __post_init__(self) -> None:
-        self._clock, self._out, self._ids = self.context.clock, self.context.out, self.context.ids
 
     def hello(self, connection: Connection, message: HostHello) -> None:
         """Register a host."""

@@ -4,7 +4,7 @@ Core Profile; Provider Interface v2 "Update acknowledgments", "Stream access con
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Raw
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.effects import CopyFile
 from tapui.core.hooks.gates import Gates, compile_rules, require_rules, rule_warnings
@@ -65,11 +65,9 @@ from tapui.wire.provider import (
 
 
 @dataclass(eq=False, repr=False)
-class ProviderConversation:
+class ProviderConversation(CorePart):
     """Handlers of what providers send. Each raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     membership: Membership
@@ -86,10 +84,6 @@ class ProviderConversation:
     policies: Policies
     most_tools: int
     persist_dir: Callable[[str], str]
-
-    def __post_init__(self) -> None:
-        context = self.context
-        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
 
     def tool_result(self, connection: Connection, message: ToolResult) -> None:
         """Settle a call; results for calls that are not this provider's are ignored."""

@@ -5,7 +5,7 @@ What memory has is answered at once; for the rest the shell reads the records.
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 from msgspec import Raw, Struct
@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals
 from tapui.core.calls.calls import Calls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.effects import (
     ConnectionId,
     EarlierTurns,
@@ -61,12 +61,11 @@ from tapui.wire.tower import (
 from tapui.wire.turns import Turn
 
 
-class History:
+@dataclass(eq=False, repr=False)
+class History(CorePart):
     """Puts earlier turns before those of this run. What records have goes before a host's."""
 
-    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
-        self._out, self._tickets = context.out, context.tickets
-        self._sessions = sessions
+    sessions: OpenSessions
 
     def read_back(self, session: OpenSession) -> None:
         """A session has opened: ask for its turns of earlier runs."""
@@ -86,7 +85,7 @@ class History:
 
     def told(self, connection: Connection, message: SessionHistory) -> None:
         """A host tells what happened before it came."""
-        session = own_session(self._sessions, connection, message.session_id)
+        session = own_session(self.sessions, connection, message.session_id)
         turns = bounded(decode_as(Raw(message.turns), list[Turn], "turns"))
         if session.awaits_history:
             session.told_history = turns
@@ -100,15 +99,15 @@ class History:
             self._out.emit(TurnsRestored(session.id, new))
 
 
-class Inspecting:
+@dataclass(eq=False, repr=False)
+class Inspecting(CorePart):
     """The inspections of all towers. One ends with the tower, or with what it looks at."""
 
-    def __init__(
-        self, context: CoreContext, *, sessions: OpenSessions, providers: Providers
-    ) -> None:
-        self._out = context.out
-        self._sessions = sessions
-        self._providers = providers
+    sessions: OpenSessions
+    providers: Providers
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._targets: dict[tuple[ConnectionId, str], ConnectionId] = {}
         """What is looked at, by the tower and the id that it chose."""
 
@@ -148,8 +147,8 @@ class Inspecting:
             text = "providerId, sessionId: one of them says what to inspect"
             raise WireError(ErrorCode.INVALID_JSON, text, id=message.id)
         if message.session_id is not None:
-            return self._sessions.required(message.session_id).host
-        provider = self._providers.connected.get(message.provider_id or "")
+            return self.sessions.required(message.session_id).host
+        provider = self.providers.connected.get(message.provider_id or "")
         if provider is None:
             text = f"provider {message.provider_id} is not connected"
             raise WireError(ErrorCode.NOT_FOUND, text, id=message.id)
@@ -174,11 +173,9 @@ class PendingRead(Struct, eq=False):
 
 
 @dataclass(eq=False, repr=False)
-class Reading:
+class Reading(CorePart):
     """Answers `stream.read`, `turns.read`, `tools.read` and `detail.read`."""
 
-    context: CoreContext
-    _: KW_ONLY
     sessions: OpenSessions
     streams: Streams
     tools: ToolTable
@@ -187,9 +184,6 @@ class Reading:
     providers: Providers
     emitters: Emitters
     emitter_folders: EmitterFolders
-
-    def __post_init__(self) -> None:
-        self._out, self._tickets = self.context.out, self.context.tickets
 
     def stream_read(self, connection: Connection, message: StreamRead) -> None:
         """Read lines of a stream."""

@@ -7,13 +7,13 @@ tapui only watches, whose agent has none of the tools, closes none.
 """
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.host import HostConversation
 from tapui.core.conversations.legal import check_version
@@ -59,11 +59,9 @@ class ToolHost:
 
 
 @dataclass(eq=False, repr=False)
-class ToolHosts:
+class ToolHosts(CorePart):
     """Handlers of what tool hosts send. Each raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     endings: Endings
@@ -71,8 +69,7 @@ class ToolHosts:
     host: HostConversation
 
     def __post_init__(self) -> None:
-        self._clock, self._out, self._ids = self.context.clock, self.context.out, self.context.ids
-        self._tickets, self._deadlines = self.context.tickets, self.context.deadlines
+        super().__post_init__()
         self._hosts: dict[ConnectionId, ToolHost] = {}
         self.pending: Deadline | None = None
         """The look that comes next, because sessions came or went."""

@@ -1,13 +1,13 @@
 """The tower's conversation: the snapshot, the person's decisions (`tapui/wire/README.md`)."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from tapui.core.approvals.approvals import Approvals, Decided
 from tapui.core.approvals.modes import ModeOrder, Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.conversations.legal import check_version
 from tapui.core.effects import ConnectionId, StopGateway
@@ -44,11 +44,9 @@ from tapui.wire.tower import (
 
 
 @dataclass(eq=False, repr=False)
-class TowerConversation:
+class TowerConversation(CorePart):
     """Handlers of what towers send. Each raises `WireError` to refuse."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     announcements: Announcements
@@ -68,7 +66,7 @@ class TowerConversation:
     places: Places
 
     def __post_init__(self) -> None:
-        self._out, self._ids = self.context.out, self.context.ids
+        super().__post_init__()
         self.watchers: dict[ConnectionId, int] = {}
         """Towers by connection, with the number of the last event that their snapshot holds."""
 

@@ -1,11 +1,11 @@
 """Binding: providers become bound, unbound, move to another session, or disconnect."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from tapui.core.calls.calls import Calls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.model import ConnectedProvider, OpenSession, Standing
 from tapui.core.providers.identity import ALL, Providers
@@ -18,19 +18,14 @@ from tapui.wire.provider import SessionLifecycle
 
 
 @dataclass(eq=False, repr=False)
-class Binding:
+class Binding(CorePart):
     """Binds providers to sessions."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     membership: Membership
     providers: Providers
     calls: Calls
-
-    def __post_init__(self) -> None:
-        self._out = self.context.out
 
     def bound(self, provider: ConnectedProvider) -> None:
         """Say that a provider is bound, with the sessions that it has joined."""

@@ -7,7 +7,7 @@ from math import isfinite
 
 from msgspec.structs import replace
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.deadlines import Due
 from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
 from tapui.core.providers import instances
@@ -153,11 +153,8 @@ def _conflict(session: OpenSession, text: str, tools: list[str] | None = None) -
     return WireError(ErrorCode.TOOL_CONFLICT, text, session_id=session.id, tools=tools)
 
 
-class ToolTable:
+class ToolTable(CorePart):
     """Changes the tables of sessions and tells their hosts, once per quiet period."""
-
-    def __init__(self, context: CoreContext) -> None:
-        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
 
     def put(
         self,

@@ -2,10 +2,11 @@
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.emitters.emitter import LineTally, LiveEmitter
 from tapui.core.emitters.registry import Emitters
 from tapui.core.model import HeldInject, HeldLine
@@ -29,21 +30,16 @@ _LEVELS: dict[Fate, Level] = {
 }
 
 
-class EmitterLines:
+@dataclass(eq=False, repr=False)
+class EmitterLines(CorePart):
     """Takes lines to where they go."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        emitters: Emitters,
-        streams: Streams,
-        injects: Injects,
-    ) -> None:
-        self._clock, self._out = context.clock, context.out
-        self._emitters = emitters
-        self._streams = streams
-        self._injects = injects
+    emitters: Emitters
+    streams: Streams
+    injects: Injects
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._numbers = count(1)
 
     def take(self, emitter: LiveEmitter, tally: LineTally, lines: Sequence[RunLine]) -> None:
@@ -56,7 +52,7 @@ class EmitterLines:
             if fate == "injected":
                 injected.append((line.source, line.text))
         self._inject(emitter, injected)
-        self._emitters.show_counts(emitter)
+        self.emitters.show_counts(emitter)
 
     def say(self, emitter: LiveEmitter, text: str, *, is_fault: bool = False) -> None:
         """Report an emitter's status in its stream.
@@ -75,7 +71,7 @@ class EmitterLines:
 
     def _post(self, emitter: LiveEmitter, text: str, fate: Fate, source: str) -> None:
         stream, session = emitter.plan.stream_name, emitter.session
-        self._streams.post(
+        self.streams.post(
             session.id,
             stream,
             BUILTIN_PROVIDER,
@@ -115,18 +111,18 @@ class EmitterLines:
             stream, name = emitter.plan.stream_name, emitter.name
             waiting.append(HeldLine(next(self._numbers), stream, name, source, cut))
         if is_new:
-            self._injects.inject(emitter.session, held)
+            self.injects.inject(emitter.session, held)
 
     def became(self, emitter: LiveEmitter, inject: HeldInject, fate: InjectFate) -> None:
         """After a send, start a new batch."""
         if fate == "sent" and emitter.held is inject:
             emitter.held = None
-            self._emitters.show(emitter)
+            self.emitters.show(emitter)
 
     def moved(self, emitter: LiveEmitter) -> None:
         """An emitter belongs to another session now: what waited for the former waits for it."""
         if emitter.held is not None:
-            self._injects.inject(emitter.session, emitter.held)
+            self.injects.inject(emitter.session, emitter.held)
 
 
 def _head(text: str) -> str:

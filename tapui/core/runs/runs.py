@@ -4,9 +4,11 @@ A run of a command is the runner's; a run of a prompt is an inject, and ends whe
 taken it. A run never begins before the one before has ended.
 """
 
+from dataclasses import dataclass
+
 from msgspec.structs import replace
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.deadlines import Due
 from tapui.core.effects import SetRunFilter, StartRun, StopRun
 from tapui.core.emitters.emitter import LiveEmitter, LiveRun, added
@@ -55,30 +57,21 @@ _GOING = frozenset(("running", "waiting", "queued"))
 _STILL_ENDING = "the run before is still ending"
 
 
-class Runs:
+@dataclass(eq=False, repr=False)
+class Runs(CorePart):
     """Starts, stops and changes the runs of emitters."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        emitters: Emitters,
-        lines: EmitterLines,
-        start_requests: StartRequests,
-        streams: Streams,
-        injects: Injects,
-        traces: Traces,
-    ) -> None:
-        self._clock, self._out = context.clock, context.out
-        self._deadlines, self._ids = context.deadlines, context.ids
-        self._emitters = emitters
-        self._lines = lines
-        self._start_requests = start_requests
-        self._streams = streams
-        self._injects = injects
-        self._traces = traces
-        start_requests.on_checked = self._checked
-        injects.became, injects.changed = self._became, self._brake_changed
+    emitters: Emitters
+    lines: EmitterLines
+    start_requests: StartRequests
+    streams: Streams
+    injects: Injects
+    traces: Traces
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.start_requests.on_checked = self._checked
+        self.injects.became, self.injects.changed = self._became, self._brake_changed
 
     # Orders
 
@@ -91,34 +84,34 @@ class Runs:
             emitter.rules = emitter.plan.rules
         emitter.aim = "go on"
         if emitter.plan.runs == "oneTime" and emitter.plan.every:
-            self._emitters.rest(emitter)
+            self.emitters.rest(emitter)
             self._wait(emitter, float(emitter.plan.every))
         else:
             self._prepare(emitter)
 
     def stop(self, emitter: LiveEmitter) -> None:
-        self._emitters.rest(emitter)
-        self._start_requests.withdraw(emitter, "the emitter was stopped")
+        self.emitters.rest(emitter)
+        self.start_requests.withdraw(emitter, "the emitter was stopped")
         emitter.aim = "stop"
         if emitter.run is None:
-            self._emitters.set(emitter, "stopped")
+            self.emitters.set(emitter, "stopped")
         else:
             self._end_run(emitter)
 
     def pause(self, emitter: LiveEmitter) -> None:
         """Let no further run begin. What runs all the time, or waits to be sent, ends now."""
-        self._emitters.rest(emitter)
-        self._start_requests.withdraw(emitter, "the emitter was paused")
+        self.emitters.rest(emitter)
+        self.start_requests.withdraw(emitter, "the emitter was paused")
         emitter.aim = "pause"
         run = emitter.run
         if run is None:
-            self._emitters.set(emitter, "paused")
+            self.emitters.set(emitter, "paused")
         elif emitter.plan.runs in ("continuous", "provider") or (
             run.is_prompt and not run.is_started
         ):
             self._end_run(emitter)
         else:
-            self._emitters.set(emitter, emitter.state, "it pauses after this run")
+            self.emitters.set(emitter, emitter.state, "it pauses after this run")
 
     def resume(self, emitter: LiveEmitter) -> None:
         """Go on after a pause, or before it has begun."""
@@ -126,7 +119,7 @@ class Runs:
         if emitter.run is None:
             self._prepare(emitter)
         else:
-            self._emitters.set(emitter, emitter.state)
+            self.emitters.set(emitter, emitter.state)
 
     def run_now(self, emitter: LiveEmitter) -> None:
         """Begin the next run of an emitter that waits for it, or is paused."""
@@ -135,8 +128,8 @@ class Runs:
 
     def restart(self, emitter: LiveEmitter) -> None:
         """Start an emitter anew, once the run under way has ended."""
-        self._emitters.rest(emitter)
-        self._start_requests.withdraw(emitter, "the emitter has changed")
+        self.emitters.rest(emitter)
+        self.start_requests.withdraw(emitter, "the emitter has changed")
         if emitter.run is None:
             self.start(emitter)
             return
@@ -146,17 +139,17 @@ class Runs:
     def drop(self, emitter: LiveEmitter, reason: str) -> None:
         """Forget an emitter, and end what it runs. The end of its run is not reported."""
         run = emitter.run
-        self._start_requests.withdraw(emitter, reason)
-        self._injects.forget(emitter.session, emitter)
+        self.start_requests.withdraw(emitter, reason)
+        self.injects.forget(emitter.session, emitter)
         emitter.held = None
         if run is not None:
             if not (run.is_prompt or run.is_stopping):
                 self._out.effects.append(StopRun(run.id))
             if not run.is_prompt:
-                self._emitters.ending[run.id] = emitter.place
+                self.emitters.ending[run.id] = emitter.place
             emitter.counts = added(emitter.counts, run)
-            self._traces.run_ended(emitter, run, "stopped", "")
-        self._emitters.remove(emitter, reason)
+            self.traces.run_ended(emitter, run, "stopped", "")
+        self.emitters.remove(emitter, reason)
 
     def set_filter(self, emitter: LiveEmitter, rules: tuple[FilterRule, ...]) -> None:
         """Filter the lines that follow by other rules."""
@@ -165,7 +158,7 @@ class Runs:
         if emitter.run is not None and not emitter.run.is_prompt:
             change = SetRunFilter(emitter.run.id, emitter.filter_version, rules)
             self._out.effects.append(change)
-        self._emitters.show(emitter)
+        self.emitters.show(emitter)
 
     # Beginning
 
@@ -188,17 +181,17 @@ class Runs:
     def check_again(self, emitter: LiveEmitter) -> None:
         """Find out whether an emitter may run on: files that its command names may have changed."""
         if emitter.source == "file" and emitter.check is None and emitter.state in _GOING:
-            self._start_requests.check(emitter, is_again=True)
+            self.start_requests.check(emitter, is_again=True)
 
     def _prepare(self, emitter: LiveEmitter) -> None:
         """Begin a run, if it may: an entry of a file is checked before each."""
-        self._emitters.rest(emitter)
-        if emitter.place in self._emitters.ending.values():
-            self._emitters.set(emitter, "queued", _STILL_ENDING)
+        self.emitters.rest(emitter)
+        if emitter.place in self.emitters.ending.values():
+            self.emitters.set(emitter, "queued", _STILL_ENDING)
             return
-        self._emitters.set(emitter, "queued")
+        self.emitters.set(emitter, "queued")
         if emitter.source == "file":
-            self._start_requests.check(emitter)
+            self.start_requests.check(emitter)
         else:
             self._begin(emitter)
 
@@ -211,7 +204,7 @@ class Runs:
                     emitter.rules = plan.rules
                 self._begin(emitter)
             case MustAsk():
-                self._start_requests.ask(emitter, standing)
+                self.start_requests.ask(emitter, standing)
             case CannotStart(why):
                 self._cannot_start(emitter, why)
 
@@ -220,35 +213,35 @@ class Runs:
         emitter.error = why
         if emitter.plan.runs == "timed" and emitter.runs:
             emitter.failures += 1
-            self._lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
+            self.lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
             self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
         else:
-            self._emitters.set(emitter, "error", why)
+            self.emitters.set(emitter, "error", why)
 
     def _defer(self, emitter: LiveEmitter) -> None:
         """Leave out a prompt that is due in a busy session, or let it wait until that is idle."""
         if emitter.plan.runs == "timed":
             pause = float(emitter.plan.every or 1)
             words = interval_text(pause)
-            self._lines.say(emitter, f"deferred: the session is busy; next in {words}")
+            self.lines.say(emitter, f"deferred: the session is busy; next in {words}")
             self._wait(emitter, pause)
         else:
-            self._emitters.set(emitter, "waiting", "the session is busy")
+            self.emitters.set(emitter, "waiting", "the session is busy")
 
     def _begin(self, emitter: LiveEmitter) -> None:
         session, plan = emitter.session, emitter.plan
         is_busy = session.is_busy or session.awaits_turn
         if emitter.is_prompt and is_busy and plan.runs in ("timed", "idle"):
             if emitter.runs == 0:
-                self._emitters.set(emitter, "waiting", "the session is busy")
+                self.emitters.set(emitter, "waiting", "the session is busy")
             else:
                 self._defer(emitter)
             return
         try:
-            self._streams.require_room(session.id, plan.stream_name, BUILTIN_PROVIDER)
+            self.streams.require_room(session.id, plan.stream_name, BUILTIN_PROVIDER)
         except WireError as error:
             emitter.error = error.text
-            self._emitters.set(emitter, "error", error.text)
+            self.emitters.set(emitter, "error", error.text)
             return
         emitter.runs += 1
         emitter.run = run = LiveRun(
@@ -263,13 +256,13 @@ class Runs:
         emitter.last_run_at = run.began_at
         emitter.parent = (run.trace_id, run.span_id)
         if run.number == 1:
-            self._lines.say(emitter, beginning(emitter))
+            self.lines.say(emitter, beginning(emitter))
         if emitter.is_prompt:
             self._send(emitter)
         else:
-            self._emitters.by_run[run.id] = emitter
+            self.emitters.by_run[run.id] = emitter
             self._out.effects.append(StartRun(run.id, plan, emitter.rules, emitter.token))
-            self._emitters.show(emitter)
+            self.emitters.show(emitter)
 
     def _send(self, emitter: LiveEmitter) -> None:
         """Send a prompt, as soon as its session takes one. The brake is for what has no other end:
@@ -283,8 +276,8 @@ class Runs:
             is_braked=is_endless,
             parent=emitter.parent,
         )
-        self._emitters.show(emitter)
-        self._injects.inject(emitter.session, inject)
+        self.emitters.show(emitter)
+        self.injects.inject(emitter.session, inject)
 
     # During a run
 
@@ -293,45 +286,45 @@ class Runs:
         if isinstance(report, RunEnded):
             self._ended(report)
             return
-        emitter = self._emitters.by_run.get(report.run)
+        emitter = self.emitters.by_run.get(report.run)
         if emitter is None or emitter.run is None:
             return
         match report:
             case RunStarted():
                 emitter.run.is_started = True
                 if not emitter.run.is_stopping:
-                    self._emitters.set(emitter, "running", emitter.why)
+                    self.emitters.set(emitter, "running", emitter.why)
             case RunLines():
-                self._lines.take(emitter, emitter.run.tally, report.lines)
+                self.lines.take(emitter, emitter.run.tally, report.lines)
             case RunCounted():
                 emitter.run.counts = report.counts
-                self._emitters.show_counts(emitter)
+                self.emitters.show_counts(emitter)
             case RunFiltered(version=version, error=error):
                 if error is not None and version == emitter.filter_version:
                     emitter.error = f"the filter was not changed: {error}"
-                    self._emitters.show(emitter)
+                    self.emitters.show(emitter)
 
     def _became(self, inject: HeldInject, fate: InjectFate) -> None:
         """Lines or a prompt were sent; then the session took them, or its host could not hand them
         over."""
-        emitter = self._emitters.by_id.get(inject.source.id)
+        emitter = self.emitters.by_id.get(inject.source.id)
         if emitter is None:
             return
         if inject.lines is not None:
-            self._lines.became(emitter, inject, fate)
+            self.lines.became(emitter, inject, fate)
         elif emitter.run is not None and emitter.run.is_prompt:
             self._prompt_became(emitter, emitter.run, fate)
 
     def _brake_changed(self, source: Prompter) -> None:
-        emitter = self._emitters.by_id.get(source.id)
+        emitter = self.emitters.by_id.get(source.id)
         if emitter is not None:
-            emitter.is_braked = self._injects.is_paused(emitter.session, emitter)
-            self._emitters.show(emitter)
+            emitter.is_braked = self.injects.is_paused(emitter.session, emitter)
+            self.emitters.show(emitter)
 
     def _prompt_became(self, emitter: LiveEmitter, run: LiveRun, fate: InjectFate) -> None:
         if fate == "sent":
             run.is_started = True
-            self._emitters.set(emitter, "running", emitter.why)
+            self.emitters.set(emitter, "running", emitter.why)
         elif fate == "refused":
             error = "the session's host could not send the prompt"
             self._close(emitter, RunEnded(run.id, error=error))
@@ -341,17 +334,17 @@ class Runs:
     # Ending
 
     def _ended(self, end: RunEnded) -> None:
-        former = self._emitters.ending.pop(end.run, None)
+        former = self.emitters.ending.pop(end.run, None)
         if former is not None:
             self._ended_late(former)
             return
-        emitter = self._emitters.by_run.pop(end.run, None)
+        emitter = self.emitters.by_run.pop(end.run, None)
         if emitter is not None and emitter.run is not None:
             self._close(emitter, end)
 
     def _ended_late(self, former: tuple[str, str]) -> None:
         """Go on with an emitter that waited for the run of a former one of its name."""
-        for emitter in list(self._emitters.by_id.values()):
+        for emitter in list(self.emitters.by_id.values()):
             if emitter.place == former and emitter.why == _STILL_ENDING:
                 self._prepare(emitter)
 
@@ -363,11 +356,11 @@ class Runs:
             run.is_stopping = True
             if run.is_prompt:
                 # What was sent cannot be taken back; what was not, is not sent.
-                self._injects.forget_prompt(emitter.session, emitter)
+                self.injects.forget_prompt(emitter.session, emitter)
                 self._close(emitter, RunEnded(run.id))
                 return
             self._out.effects.append(StopRun(run.id))
-        self._emitters.set(emitter, "stopping")
+        self.emitters.set(emitter, "stopping")
 
     def _close(self, emitter: LiveEmitter, end: RunEnded) -> None:
         """Close the run of an emitter, and let follow what is due."""
@@ -387,17 +380,17 @@ class Runs:
         is_soon = self._clock.now - run.began < limits.PROVIDER_STEADY
         emitter.ends_soon = emitter.ends_soon + 1 if is_soon else 0
         emitter.error = fault_with_last_words(end) if is_failure else None
-        self._traces.run_ended(emitter, run, status, code_of(end))
+        self.traces.run_ended(emitter, run, status, code_of(end))
         if emitter.aim == "restart":
             self.start(emitter)
         elif emitter.aim == "pause":
             if is_used_up(emitter.plan, emitter.runs):
                 self._complete(emitter)
             else:
-                self._emitters.set(emitter, "paused")
+                self.emitters.set(emitter, "paused")
         elif emitter.aim == "stop":
-            self._lines.say(emitter, "stopped")
-            self._emitters.set(emitter, "stopped")
+            self.lines.say(emitter, "stopped")
+            self.emitters.set(emitter, "stopped")
         else:
             self._follow(emitter, end, status)
 
@@ -408,66 +401,66 @@ class Runs:
             # It is started again for as long as its session is there.
             pause = pause_after_exit(emitter.ends_soon)
             how = fault or f"exited {how_it_ended(end)}"
-            self._lines.say(emitter, f"{how}; starts again in {interval_text(pause)}")
+            self.lines.say(emitter, f"{how}; starts again in {interval_text(pause)}")
             self._wait(emitter, pause, how)
         elif plan.runs == "continuous":
             if end.is_lost:
                 pause = pause_after_loss(plan, emitter.failures)
                 words = f"lost: {emitter.error}; next in {interval_text(pause)}"
-                self._lines.say(emitter, words, is_fault=True)
+                self.lines.say(emitter, words, is_fault=True)
                 self._wait(emitter, pause, emitter.error)
             elif end.error is not None:
-                self._lines.say(emitter, f"failed: {end.error}", is_fault=True)
-                self._emitters.set(emitter, "error", fault)
+                self.lines.say(emitter, f"failed: {end.error}", is_fault=True)
+                self.emitters.set(emitter, "error", fault)
             else:
                 is_fault = status == "failure"
-                self._lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
-                self._emitters.set(emitter, "exited")
+                self.lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
+                self.emitters.set(emitter, "exited")
         elif plan.runs == "oneTime":
             if fault is not None:
-                self._lines.say(emitter, f"failed: {fault}", is_fault=True)
-                self._emitters.set(emitter, "error", fault)
+                self.lines.say(emitter, f"failed: {fault}", is_fault=True)
+                self.emitters.set(emitter, "error", fault)
             else:
                 self._complete(emitter)
         else:
             if fault is not None:
                 # The first of several in a row: the others are in the stream, and prompt nothing.
                 is_first = emitter.failures == 1
-                self._lines.say(emitter, f"run failed: {fault}", is_fault=is_first)
+                self.lines.say(emitter, f"run failed: {fault}", is_fault=is_first)
             if is_used_up(plan, emitter.runs):
                 self._complete(emitter)
             elif plan.runs == "idle":
-                self._emitters.set(emitter, "waiting")
+                self.emitters.set(emitter, "waiting")
                 self.session_idle(emitter.session)
             else:
                 self._wait(emitter, pause_after(plan, emitter.failures), fault)
 
     def _complete(self, emitter: LiveEmitter) -> None:
         if emitter.plan.runs == "oneTime":
-            self._lines.say(emitter, "completed one run")
+            self.lines.say(emitter, "completed one run")
         else:
-            self._lines.say(emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs")
-        self._emitters.set(emitter, "completed")
+            self.lines.say(emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs")
+        self.emitters.set(emitter, "completed")
 
     def _wait(self, emitter: LiveEmitter, seconds: float, why: str | None = None) -> None:
         """Let an emitter wait so long for its next run."""
         self._deadlines.cancel(emitter.deadline)
         emitter.deadline = self._deadlines.add(self._clock.now + seconds, Due.EMITTER, emitter)
         emitter.next_run_at = self._clock.timestamp(seconds)
-        self._emitters.set(emitter, "waiting", why)
+        self.emitters.set(emitter, "waiting", why)
 
     # Sessions
 
     def no_turn(self, session: OpenSession) -> None:
         """Go on after what was sent into a session has led to no turn in time."""
-        self._injects.no_turn(session)
+        self.injects.no_turn(session)
         self.session_idle(session)
 
     def session_idle(self, session: OpenSession) -> None:
         """Send prompts that wait for a session to be idle, after a short pause."""
         if session.is_busy or session.awaits_turn:
             return
-        for emitter in list(self._emitters.by_id.values()):
+        for emitter in list(self.emitters.by_id.values()):
             is_waiting = emitter.state == "waiting" and emitter.deadline is None
             if emitter.session is session and is_waiting and emitter.check is None:
                 self._wait(emitter, limits.IDLE_PAUSE)
@@ -475,26 +468,26 @@ class Runs:
     def moved(self, emitter: LiveEmitter, former: OpenSession, current: OpenSession) -> None:
         """Let an emitter belong to another session: the former has ended."""
         run = emitter.run
-        self._injects.forget(former, emitter)
+        self.injects.forget(former, emitter)
         emitter.is_braked = False
         emitter.session = current
-        shown = self._start_requests.withdraw(emitter, "the session ended")
+        shown = self.start_requests.withdraw(emitter, "the session ended")
         if shown is not None:
-            self._start_requests.ask(emitter, shown)
+            self.start_requests.ask(emitter, shown)
         if run is not None and run.is_prompt:
             if run.is_started:
                 self._close(emitter, RunEnded(run.id, code=0))
             else:
                 self._send(emitter)
-        self._lines.moved(emitter)
-        self._emitters.show(emitter)
+        self.lines.moved(emitter)
+        self.emitters.show(emitter)
         self.session_idle(current)
 
     def replaced(self, emitter: LiveEmitter, current: OpenSession) -> None:
         """Let an emitter belong to a session that replaced its former, with all that waits."""
         emitter.session = current
-        shown = self._start_requests.withdraw(emitter, "the session was replaced")
+        shown = self.start_requests.withdraw(emitter, "the session was replaced")
         if shown is not None:
-            self._start_requests.ask(emitter, shown)
-        self._emitters.show(emitter)
+            self.start_requests.ask(emitter, shown)
+        self.emitters.show(emitter)
         self.session_idle(current)

@@ -1,6 +1,6 @@
 """How sessions end: closed by their host, replaced (`/clear`), or left by their last provider."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from msgspec.structs import replace
 
@@ -8,7 +8,7 @@ from tapui.core.approvals.approvals import Approvals
 from tapui.core.approvals.modes import Modes
 from tapui.core.calls.calls import Calls
 from tapui.core.calls.native import NativeCalls
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Due
 from tapui.core.emitters.folders import EmitterFolders
@@ -34,11 +34,9 @@ from tapui.wire.provider import SessionLifecycle
 
 
 @dataclass(eq=False, repr=False)
-class Endings:
+class Endings(CorePart):
     """Ends sessions."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     announcements: Announcements
@@ -60,10 +58,6 @@ class Endings:
     traces: Traces
     emitter_folders: EmitterFolders
     mcp_servers: McpServers
-
-    def __post_init__(self) -> None:
-        context = self.context
-        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
 
     def close(self, session: OpenSession, reason: str) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""

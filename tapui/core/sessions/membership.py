@@ -1,9 +1,9 @@
 """Membership: which provider is in which session, and how it enters and leaves one."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 
 from tapui.core.approvals.policies import Policies
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.matching import HookSet
@@ -25,11 +25,9 @@ READ_ONLY_BUILTINS = frozenset(
 
 
 @dataclass(eq=False, repr=False)
-class Membership:
+class Membership(CorePart):
     """Puts providers into sessions, with their tools and hooks, and takes them out."""
 
-    context: CoreContext
-    _: KW_ONLY
     connections: Connections
     sessions: OpenSessions
     tools: ToolTable
@@ -39,9 +37,6 @@ class Membership:
     budgets: Budgets
     injects: Injects
     policies: Policies
-
-    def __post_init__(self) -> None:
-        self._out, self._deadlines = self.context.out, self.context.deadlines
 
     def join(
         self,

@@ -7,7 +7,7 @@ from typing import get_args
 
 from msgspec.structs import replace
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import ConnectionId
@@ -41,13 +41,14 @@ _Wanted = SessionTell | SessionStop | SessionCompact | SessionSet | SessionEnd
 _NO_ANSWER = "the session's host did not answer in time; look there what became of it"
 
 
-class Orders:
+@dataclass(eq=False, repr=False)
+class Orders(CorePart):
     """Gives orders to hosts. Handlers of messages raise `WireError` to refuse."""
 
-    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
-        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._ids = context.ids
-        self._sessions = sessions
+    sessions: OpenSessions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._pending: dict[str, PendingOrder] = {}
         self._asked: dict[str, ModelsAsked] = {}
 
@@ -94,7 +95,7 @@ class Orders:
 
     def _able(self, message: _Wanted, ability: Ability) -> OpenSession:
         """Return the session of an order. Raises `WireError` where its host does not take it."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         if ability not in session.view.can:
             reason = session.view.cannot.get(ability) or "its host does not offer that"
             text = f"{ability} is not possible in session {session.id}: {reason}"
@@ -106,7 +107,7 @@ class Orders:
 
     def _give(self, tower: Connection, message: _Wanted, kind: OrderKind, text: str = "") -> str:
         """Record an order and answer the tower; return the order's id."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         way = message.way if isinstance(message, SessionTell) else None
         id_ = self._ids.id("o")
         at = self._clock.timestamp()
@@ -178,7 +179,7 @@ class Orders:
 
     def models_read(self, tower: Connection, message: ModelsRead) -> None:
         """A tower asks for the models of a session: its host knows them."""
-        session = self._sessions.required(message.session_id)
+        session = self.sessions.required(message.session_id)
         if "model" not in session.view.can:
             reason = session.view.cannot.get("model") or "its host does not offer that"
             raise WireError(ErrorCode.NOT_FOUND, reason, id=message.id, session_id=session.id)
@@ -226,22 +227,16 @@ class PendingStart:
     deadline: Deadline | None = field(default=None, repr=False)
 
 
-class Starts:
+@dataclass(eq=False, repr=False)
+class Starts(CorePart):
     """Has hosts start sessions. Handlers of messages raise `WireError` to refuse."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        orders: Orders,
-    ) -> None:
-        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._ids = context.ids
-        self._connections = connections
-        self._sessions = sessions
-        self._orders = orders
+    connections: Connections
+    sessions: OpenSessions
+    orders: Orders
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._pending: dict[str, PendingStart] = {}
 
     # What towers want
@@ -267,7 +262,7 @@ class Starts:
             self._out.send(launcher.id, HostWanted())
 
     def _host(self, *, launches: bool) -> Connection | None:
-        hosts = self._connections.of_standing(Standing.HOST)
+        hosts = self.connections.of_standing(Standing.HOST)
         fits = (one.host_launches if launches else one.host_starts for one in hosts)
         return next((one for one, does in zip(hosts, fits, strict=True) if does), None)
 
@@ -305,7 +300,7 @@ class Starts:
         pending = self._pending.get(message.id)
         if pending is None or pending.host != host.id:
             return
-        session = self._sessions.get(message.session_id or "")
+        session = self.sessions.get(message.session_id or "")
         if message.error is not None or session is None:
             said = message.error or "the host opened no session"
             self._answer(pending, replace(message, error=said, session_id=None))
@@ -315,7 +310,7 @@ class Starts:
         if session.owner is tower and not tower.is_open:
             self._end(session)
         elif asked.prompt is not None:
-            self._orders.tell(tower, SessionTell(asked.id, session.id, asked.prompt))
+            self.orders.tell(tower, SessionTell(asked.id, session.id, asked.prompt))
 
     def _answer(self, pending: PendingStart, answer: SessionStarted) -> None:
         self._deadlines.cancel(pending.deadline)
@@ -336,7 +331,7 @@ class Starts:
 
     def tower_gone(self, tower: Connection) -> None:
         """A tower or command is gone, and the sessions that it alone wanted end."""
-        for session in list(self._sessions.open.values()):
+        for session in list(self.sessions.open.values()):
             if session.owner is tower:
                 self._end(session)
 

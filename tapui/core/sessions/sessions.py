@@ -6,11 +6,12 @@ of its own; what it asks for is asked of the parent.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 from msgspec.structs import replace
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CoreContext, CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import Connection, OpenSession, Standing
@@ -206,12 +207,11 @@ _ERROR = 300
 """Characters that are kept of why a subagent failed."""
 
 
-class Subagents:
+@dataclass(eq=False, repr=False)
+class Subagents(CorePart):
     """Follows the subagents of all sessions."""
 
-    def __init__(self, context: CoreContext, *, sessions: OpenSessions) -> None:
-        self._clock = context.clock
-        self._sessions = sessions
+    sessions: OpenSessions
 
     def started(
         self,
@@ -222,7 +222,7 @@ class Subagents:
         display_name: str | None = None,
     ) -> None:
         """Remember a subagent's child session, and show the subagent as running."""
-        self._sessions.add_child(session, child_id, agent)
+        self.sessions.add_child(session, child_id, agent)
         shown = [one for one in session.view.subagents if one.id != child_id]
         if len(shown) >= limits.MAX_SUBAGENTS:
             oldest = next((one for one in shown if one.state != "running"), shown[0])
@@ -235,7 +235,7 @@ class Subagents:
             tool_call_id=tool_call_id,
             display_name=None if display_name is None else display_name[: limits.MAX_NAME],
         )
-        self._sessions.update(session, subagents=[*shown, new])
+        self.sessions.update(session, subagents=[*shown, new])
 
     def ended(
         self,
@@ -254,7 +254,7 @@ class Subagents:
             else one
             for one in session.view.subagents
         ]
-        self._sessions.update(session, subagents=shown)
+        self.sessions.update(session, subagents=shown)
 
     def stopped(self, session: OpenSession, child_id: str) -> None:
         """Show a subagent as failed: its turn was stopped."""
@@ -262,19 +262,19 @@ class Subagents:
             replace(one, state="failed") if one.id == child_id and one.state == "running" else one
             for one in session.view.subagents
         ]
-        self._sessions.update(session, subagents=shown)
+        self.sessions.update(session, subagents=shown)
 
-    def context(self, session: OpenSession, child_id: str, use: ContextUse) -> None:
+    def context_used(self, session: OpenSession, child_id: str, use: ContextUse) -> None:
         """Show how full a subagent's context is."""
         shown = [
             replace(one, context=use) if one.id == child_id else one
             for one in session.view.subagents
         ]
-        self._sessions.update(session, subagents=shown)
+        self.sessions.update(session, subagents=shown)
 
     def turn_ended(self, session: OpenSession, state: Literal["completed", "failed"]) -> None:
         """Show as ended what runs: the turn is over, and nothing runs on its own."""
-        self._sessions.update(session, subagents=all_ended(session.view.subagents, state))
+        self.sessions.update(session, subagents=all_ended(session.view.subagents, state))
 
 
 def all_ended(
@@ -300,15 +300,15 @@ def may_call(session: OpenSession, agent: str | None, tool: str) -> bool:
     return all(allowed is None for allowed in session.agents.values())
 
 
-class Announcements:
+@dataclass(eq=False, repr=False)
+class Announcements(CorePart):
     """Sends `sessions.updated`: at once when a session comes or goes, soon when one changed."""
 
-    def __init__(
-        self, context: CoreContext, *, connections: Connections, sessions: OpenSessions
-    ) -> None:
-        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._connections = connections
-        self._sessions = sessions
+    connections: Connections
+    sessions: OpenSessions
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.pending: Deadline | None = None
         self._pending_since = 0.0
 
@@ -326,12 +326,12 @@ class Announcements:
         """Send every provider the sessions that its token covers."""
         self._deadlines.cancel(self.pending)
         self.pending = None
-        for connection in self._connections.of_standing(
+        for connection in self.connections.of_standing(
             Standing.AWAIT_HELLO, Standing.BOUND, Standing.UNBOUND, Standing.BUILTIN
         ):
             self.send_to(connection)
 
     def send_to(self, connection: Connection) -> None:
         """Send one connection its list: what it may bind has changed."""
-        sessions = self._sessions.visible(connection.grant_as(connection.may_bind_all))
+        sessions = self.sessions.visible(connection.grant_as(connection.may_bind_all))
         self._out.send(connection.id, SessionsUpdated(sessions))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from msgspec import Raw
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CoreContext, CorePart
 from tapui.core.deadlines import SlidingWindow
 from tapui.core.hooks.matching import Outcome
 from tapui.core.model import ConnectedProvider, HeldInject, OpenSession
@@ -73,23 +73,14 @@ class Post:
             )
 
 
-class Pushes:
+@dataclass(eq=False, repr=False)
+class Pushes(CorePart):
     """Takes what is posted."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        providers: Providers,
-        streams: Streams,
-        budgets: Budgets,
-        injects: Injects,
-    ) -> None:
-        self._clock, self._out = context.clock, context.out
-        self._providers = providers
-        self._streams = streams
-        self._budgets = budgets
-        self._injects = injects
+    providers: Providers
+    streams: Streams
+    budgets: Budgets
+    injects: Injects
 
     def push(
         self, provider: ConnectedProvider, sessions: list[OpenSession], post: Post
@@ -109,13 +100,13 @@ class Pushes:
 
     def _admit(self, session: OpenSession, provider: ConnectedProvider, post: Post) -> Outcome:
         """Return the outcome of a post in a session. Raises `WireError` where there is no room."""
-        if not self._budgets.may_push(provider, session):
+        if not self.budgets.may_push(provider, session):
             text = f"more than {limits.PUSHES_PER_SECOND} pushes a second"
             raise WireError(ErrorCode.RATE_LIMITED, text, session_id=session.id)
         rules = provider.hooks[session.id].filters.get(post.stream, [])
         level, is_undecided = filtered(rules, post.level, post.event)
         if is_undecided:
-            self._providers.count_fault(provider)
+            self.providers.count_fault(provider)
         if level == "drop":
             return level
         if level == "inject" and session.is_apart:
@@ -123,14 +114,14 @@ class Pushes:
         if level == "inject" and not session.is_open:
             raise no_session(session.id)
         if level == "inject":
-            self._injects.check_room(session, provider, post.prompt or post.event)
-        self._streams.require_room(session.id, post.stream, provider.name)
+            self.injects.check_room(session, provider, post.prompt or post.event)
+        self.streams.require_room(session.id, post.stream, provider.name)
         return level
 
     def _take(
         self, session: OpenSession, provider: ConnectedProvider, level: Level, post: Post
     ) -> Line:
-        line = self._streams.post(
+        line = self.streams.post(
             session.id,
             post.stream,
             provider.name,
@@ -146,5 +137,5 @@ class Pushes:
             sender = Sender(provider.name, post.stream)
             prompt = post.prompt or post.event
             is_braked = provider.grant.is_budgeted
-            self._injects.inject(session, HeldInject(sender, prompt, provider, is_braked))
+            self.injects.inject(session, HeldInject(sender, prompt, provider, is_braked))
         return line

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import SlidingWindow
 from tapui.core.effects import ConnectionId, Identified, Identify, SeenProcess, Sight
@@ -75,22 +75,18 @@ class _Denials:
     )
 
 
-class PersonGuard:
+@dataclass(eq=False, repr=False)
+class PersonGuard(CorePart):
     """Holds what connections of this user want until it is known who they are."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        approvals: Approvals,
-        setting: Answering,
-    ) -> None:
-        self._clock, self._out, self._tickets = context.clock, context.out, context.tickets
-        self._connections = connections
-        self._approvals = approvals
-        self._is_open = setting.command_line == ALWAYS
-        self._takes_new_terminals = setting.new_terminals == "take"
+    connections: Connections
+    approvals: Approvals
+    setting: Answering
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._is_open = self.setting.command_line == ALWAYS
+        self._takes_new_terminals = self.setting.new_terminals == "take"
         self._towers: dict[ConnectionId, SeenProcess] = {}
         """The processes of the person's towers that stay: none of them is an agent."""
         self._held: dict[ConnectionId, list[Held]] = {}
@@ -193,7 +189,7 @@ class PersonGuard:
             found, asked.held = True, kept
             if not kept and asked.waiting is not None and not asked.waiting.is_deciding:
                 self._asked.remove(asked)
-                self._approvals.withdraw(asked.waiting, reason=reason)
+                self.approvals.withdraw(asked.waiting, reason=reason)
         return found
 
     # What is found out
@@ -204,7 +200,7 @@ class PersonGuard:
 
     def _identified(self, number: ConnectionId, found: Identified) -> None:
         """Take what waited for a look, refuse it, or ask the person."""
-        connection = self._connections.by_number.get(number)
+        connection = self.connections.by_number.get(number)
         held = self._held.pop(number, [])
         if connection is None or not connection.is_open:
             return
@@ -248,7 +244,7 @@ class PersonGuard:
             try:
                 one.handler(one.connection, one.message)
             except WireError as error:
-                self._connections.refuse_message(one.connection, error, envelope_of(one.message))
+                self.connections.refuse_message(one.connection, error, envelope_of(one.message))
 
     def _refuse(self, held: list[Held], sight: Sight | None, why: str) -> None:
         advice = (
@@ -258,7 +254,7 @@ class PersonGuard:
         for one in held:
             self._tell(one, sight, why)
             error = WireError(ErrorCode.UNAUTHORIZED, f"{why}; {advice}")
-            self._connections.refuse_message(one.connection, error, envelope_of(one.message))
+            self.connections.refuse_message(one.connection, error, envelope_of(one.message))
 
     def _tell(self, held: Held, sight: Sight | None, why: str | None) -> None:
         message, connection = held.message, held.connection
@@ -284,7 +280,7 @@ class PersonGuard:
 
     def _unaskable(self, case: Case, sight: Sight) -> str | None:
         """Return why the person cannot be asked, or None."""
-        if not any(self._is_persons(tower) for tower in self._connections.interactive_towers()):
+        if not any(self._is_persons(tower) for tower in self.connections.interactive_towers()):
             return "no tower is there in which you could allow it"
         if case is Case.TERMINAL and terminal_key(sight) in self._denied.terminals:
             return "you denied this terminal"
@@ -316,7 +312,7 @@ class PersonGuard:
             self._wait(asked, [one], why)
 
     def _request(self, asked: AskedByCommand, kind: ApprovalKind, detail: dict[str, Any]) -> None:
-        asked.waiting = self._approvals.request(
+        asked.waiting = self.approvals.request(
             kind,
             self._asker,
             asked,

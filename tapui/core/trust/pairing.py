@@ -8,7 +8,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadline, Due, SlidingWindow
 from tapui.core.effects import Authenticated
@@ -32,24 +32,17 @@ class Pairing:
     sessions: tuple[str, ...] = ()
 
 
-class Pairings:
+@dataclass(eq=False, repr=False)
+class Pairings(CorePart):
     """Requests under way and the limiter of tries, over the whole gateway."""
 
-    def __init__(
-        self,
-        context: CoreContext,
-        *,
-        connections: Connections,
-        sessions: OpenSessions,
-        approvals: Approvals,
-        trustees: Trustees,
-    ) -> None:
-        self._clock, self._out, self._deadlines = context.clock, context.out, context.deadlines
-        self._ids = context.ids
-        self._connections = connections
-        self._sessions = sessions
-        self._approvals = approvals
-        self._trustees = trustees
+    connections: Connections
+    sessions: OpenSessions
+    approvals: Approvals
+    trustees: Trustees
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self._tries = SlidingWindow(limits.PAIRING_ATTEMPTS_PER_MINUTE, 60.0)
         self._requests: deque[tuple[float, str | None]] = deque()
         """When the requests of the last minute came, and their Origins."""
@@ -62,7 +55,7 @@ class Pairings:
 
         Raises `RATE_LIMITED` when three requests wait already, or for too many in a minute.
         """
-        if len(self._approvals.of_kind("pairing")) >= limits.MAX_PAIRINGS:
+        if len(self.approvals.of_kind("pairing")) >= limits.MAX_PAIRINGS:
             raise WireError(
                 ErrorCode.RATE_LIMITED,
                 f"{limits.MAX_PAIRINGS} pairing requests wait already; try again later",
@@ -72,7 +65,7 @@ class Pairings:
         connection.standing = Standing.AWAIT_PAIRING
         pairing = Pairing()
         detail = {"origin": connection.origin, "transport": "websocket"}
-        self._approvals.request(
+        self.approvals.request(
             "pairing",
             connection,
             pairing,
@@ -106,13 +99,11 @@ class Pairings:
 
         The timeline of `local` has no reader: without another session, requests wait for a tower.
         """
-        unopened = [
-            one for one in self._approvals.of_kind("pairing") if one.view.state == "waiting"
-        ]
-        session = self._sessions.foreground()
+        unopened = [one for one in self.approvals.of_kind("pairing") if one.view.state == "waiting"]
+        session = self.sessions.foreground()
         if session is None or session.is_local:
             return
-        if not unopened or self._connections.interactive_towers():
+        if not unopened or self.connections.interactive_towers():
             return
         now, next_at = self._clock.now, self._line_at + limits.PAIRING_LINE_INTERVAL
         if now >= next_at:
@@ -134,17 +125,17 @@ class Pairings:
         if waiting.view.state != "waiting":
             raise WireError(ErrorCode.UNKNOWN_APPROVAL, "this pairing is open already")
         if not sessions:
-            foreground = self._sessions.foreground()
+            foreground = self.sessions.foreground()
             sessions = (foreground.id,) if foreground else ()
         if not sessions:
             raise WireError(ErrorCode.INVALID_SESSION, "there is no session to allow")
         decided = Decided(waiting, "reveal", by, tower=tower, sessions=sessions)
-        self._approvals.decide(decided)
+        self.approvals.decide(decided)
 
     def _revealed(self, decided: Decided) -> None:
         """The opening is recorded: make the code and show it where the request was opened."""
         waiting = decided.waiting
-        if waiting.view.id not in self._approvals.waiting:
+        if waiting.view.id not in self.approvals.waiting:
             return
         pairing: Pairing = waiting.subject
         pairing.code = self._ids.code()
@@ -156,7 +147,7 @@ class Pairings:
                     RevealedCode(waiting.view.id, pairing.code, waiting.view.expires_at),
                 )
             return
-        session = self._sessions.get(decided.sessions[0])
+        session = self.sessions.get(decided.sessions[0])
         if session is not None:
             who = waiting.asker.origin or "a program without an Origin"
             text = f"{UPDATE_MARK}: {who} asks to plug in. Pairing code: {pairing.code}"
@@ -178,9 +169,9 @@ class Pairings:
         given = message.code.encode("utf-8", "replace")
         code, pairing.code = pairing.code, None
         if code is None or not hmac.compare_digest(code.encode(), given):
-            self._approvals.withdraw(waiting, reason="wrong code")
+            self.approvals.withdraw(waiting, reason="wrong code")
             raise WireError(ErrorCode.AUTH_FAILED, "wrong pairing code")
-        self._approvals.decide(Decided(waiting, "approve", waiting.view.decided_by or ""))
+        self.approvals.decide(Decided(waiting, "approve", waiting.view.decided_by or ""))
 
     def _decided(self, decided: Decided) -> None:
         """A pairing is open, or settled: admit the client with a token of its own, or refuse it."""
@@ -191,37 +182,37 @@ class Pairings:
         pairing: Pairing = decided.waiting.subject
         if connection.standing is not Standing.AWAIT_PAIRING:
             return
-        found = (self._sessions.get(id_) for id_ in pairing.sessions)
+        found = (self.sessions.get(id_) for id_ in pairing.sessions)
         granted = {session.id for session in found if session is not None}
         if decided.verdict != "approve" or not granted:
             text = decided.reason or "the person denied the pairing"
-            self._connections.refuse(
+            self.connections.refuse(
                 connection, WireError(ErrorCode.AUTH_FAILED, text, reply_to="auth")
             )
             return
         token = self._ids.token("ext-")
         grant = Grant("external", Secret(token), granted, connection.origin)
-        self._trustees.add(grant)
+        self.trustees.add(grant)
         connection.grant = grant
         connection.standing = Standing.AWAIT_HELLO
         self._out.effects.append(Authenticated(connection.id))
-        self._out.send(connection.id, Sessions(self._sessions.visible(grant), token))
+        self._out.send(connection.id, Sessions(self.sessions.visible(grant), token))
 
     def _expired(self, waiting: WaitingApproval) -> None:
         """The request was not opened, or the code not typed, in time."""
         connection = waiting.asker
         if connection.standing is Standing.AWAIT_PAIRING:
             error = WireError(ErrorCode.AUTH_FAILED, "the pairing request expired", reply_to="auth")
-            self._connections.refuse(connection, error)
+            self.connections.refuse(connection, error)
 
     def gone(self, connection: Connection) -> None:
         """The client that asked is gone."""
         waiting = self._waiting_for(connection)
         if waiting is not None:
-            self._approvals.withdraw(waiting, reason="the client disconnected")
+            self.approvals.withdraw(waiting, reason="the client disconnected")
 
     def _waiting_for(self, connection: Connection) -> WaitingApproval | None:
-        for waiting in self._approvals.of_kind("pairing"):
+        for waiting in self.approvals.of_kind("pairing"):
             if waiting.asker is connection:
                 return waiting
         return None

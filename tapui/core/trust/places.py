@@ -6,8 +6,9 @@ place; the next is refused, with the reason and who holds the places.
 """
 
 from collections import Counter
+from dataclasses import dataclass
 
-from tapui.core.context import CoreContext
+from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import SlidingWindow
 from tapui.core.model import Connection, Standing, Way
@@ -35,16 +36,18 @@ def places_for(descriptors: int) -> int:
     return max(_LEAST, int(limits.MAX_CONNECTIONS * share))
 
 
-class Places:
+@dataclass(eq=False, repr=False)
+class Places(CorePart):
     """All places, of which `most` are for connections that have authenticated."""
 
-    def __init__(self, context: CoreContext, *, connections: Connections, most: int) -> None:
-        self._out, self._clock = context.out, context.clock
-        self._connections = connections
-        self.most = most
-        self.kept = most * limits.KEPT_CONNECTIONS // limits.MAX_CONNECTIONS
+    connections: Connections
+    most: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.kept = self.most * limits.KEPT_CONNECTIONS // limits.MAX_CONNECTIONS
         """Of them, those that only the internal token gets."""
-        self.of_token = most * limits.MAX_TOKEN_CONNECTIONS // limits.MAX_CONNECTIONS
+        self.of_token = self.most * limits.MAX_TOKEN_CONNECTIONS // limits.MAX_CONNECTIONS
         self._refused = 0
         self._tellings = SlidingWindow(1, limits.REFUSALS_TOLD)
 
@@ -67,7 +70,7 @@ class Places:
         """Close a connection that was silent for longest, if there are too many of its kind."""
         strangers = [
             one
-            for one in self._connections.by_number.values()
+            for one in self.connections.by_number.values()
             if one.is_counted and one.standing is Standing.AWAIT_AUTH
         ]
         if connection.origin is None:
@@ -87,7 +90,7 @@ class Places:
 
     def _close(self, stranger: Connection) -> None:
         reason = "closed for a newer connection: it had not authenticated"
-        self._connections.close(stranger, _TRY_LATER, reason)
+        self.connections.close(stranger, _TRY_LATER, reason)
 
     # At authentication
 
@@ -117,12 +120,12 @@ class Places:
         self._refused += 1
         code = ErrorCode.RATE_LIMITED
         self._out.send(connection.id, Error(code, why, reply_to="auth"))
-        self._connections.close(connection, _TRY_LATER, why)
+        self.connections.close(connection, _TRY_LATER, why)
         if not self._tellings.take(self._clock.now):
             return
         self._out.emit(ErrorSent(code, why, reply_to="auth", origin=connection.origin))
         told = why if grant.trust != "external" else f"{why}: {self._in_words()}"
-        for tower in self._connections.of_standing(Standing.TOWER):
+        for tower in self.connections.of_standing(Standing.TOWER):
             self._out.send(tower.id, Notice(f"A connection was refused: {told}", "warning"))
 
     # Who has them
@@ -152,7 +155,7 @@ class Places:
         """Return those that have authenticated, or wait for their pairing code."""
         return [
             one
-            for one in self._connections.by_number.values()
+            for one in self.connections.by_number.values()
             if one.is_counted
             and one.standing is not Standing.AWAIT_AUTH
             and not (one.grant is not None and one.grant.is_bridge)
@@ -161,7 +164,7 @@ class Places:
     def _bridges(self) -> list[Connection]:
         return [
             one
-            for one in self._connections.by_number.values()
+            for one in self.connections.by_number.values()
             if one.is_counted and one.grant is not None and one.grant.is_bridge
         ]
 
