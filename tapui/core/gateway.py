@@ -40,8 +40,6 @@ from tapui.wire.events import Entry
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_KINDS = {standing: frozenset(kinds.values()) for standing, kinds in LEGAL.items()}
-"""By state: the messages that an end in this process may send."""
 _READERS = {standing: reader(kinds.values()) for standing, kinds in LEGAL.items()}
 """By state: what reads a well-formed message of it in one pass."""
 
@@ -204,7 +202,7 @@ class Gateway:
                 self._finish()
                 return
         try:
-            self._handlers[type(message)](connection, message)
+            self._handlers[connection.standing][type(message)](connection, message)
         except WireError as error:
             self._connections.refuse_message(connection, error, envelope(data))
         if self._connections.closing or self._gates.has_settled:
@@ -248,13 +246,14 @@ class Gateway:
         self._clock.now = now
         kind = type(message)
         try:
-            if kind not in _KINDS[connection.standing]:
+            take = self._handlers[connection.standing].get(kind)
+            if take is None:
                 raise WireError(
                     ErrorCode.UNKNOWN_TYPE,
                     f"'{kind.__struct_config__.tag}' is not a message of state "
                     f"{connection.standing}",
                 )
-            self._handlers[kind](connection, message)
+            take(connection, message)
         except WireError as error:
             self._connections.refuse_message(connection, error, envelope_of(message))
         if self._connections.closing or self._gates.has_settled:

@@ -1,4 +1,4 @@
-"""Which handler takes a message, or a deadline that has come, by its kind.
+"""Which handler takes a message in which state, and a deadline that has come, by its kind.
 
 A handler of messages raises `WireError` to refuse.
 """
@@ -6,7 +6,7 @@ A handler of messages raises `WireError` to refuse.
 from collections.abc import Callable
 from typing import Any
 
-from tapui.core.conversations.legal import GUARDED, NAMED, NOT_AGENTS
+from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED, NOT_AGENTS
 from tapui.core.deadlines import Due
 from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
@@ -23,9 +23,8 @@ from tapui.wire.errors import ErrorCode, WireError
 Handler = Callable[[Connection, Any], None]
 
 
-def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
-    """Return the handler of each kind of message."""
-    tool_hosts = parts.tool_hosts
+def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
+    """Return the handler of each kind of message, by the states in which it is legal."""
     takes: dict[type[m.Message], Handler] = {
         p.Auth: parts.admission.auth,
         p.AuthConfirm: parts.pairings.confirm,
@@ -43,11 +42,11 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         p.SessionReady: parts.provider.session_ready,
         p.ShutdownReady: parts.provider.shutdown_ready,
         p.Goodbye: parts.provider.goodbye,
-        h.HostHello: tool_hosts.or_hello(parts.host.hello),
-        h.SessionOpen: by_host(parts.host.session_open, tool_hosts.session_open),
-        h.SessionUpdate: by_host(parts.host.session_update, tool_hosts.session_update),
+        h.HostHello: parts.tool_hosts.hello,
+        h.SessionOpen: parts.host.session_open,
+        h.SessionUpdate: parts.host.session_update,
         h.SessionHistory: parts.history.told,
-        h.SessionClose: by_host(parts.host.session_close, tool_hosts.session_close),
+        h.SessionClose: parts.host.session_close,
         m.SessionEvent: parts.session_events.happened,
         m.NowText: parts.host.now_text,
         h.HookPreToolUse: parts.caller.hook_pre_tool_use,
@@ -61,7 +60,7 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         s.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
-        m.ToolInvoke: tool_hosts.own_only(parts.caller.tool_invoke),
+        m.ToolInvoke: parts.caller.tool_invoke,
         m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,
         t.ApprovalReveal: parts.tower.reveal,
@@ -107,22 +106,23 @@ def handlers(parts: Parts) -> dict[type[m.Message], Handler]:
         b.InjectorAsked: parts.agent_emitters.set_injector,
         b.EmittersRead: parts.agent_emitters.read,
     }
-    wraps: dict[type[m.Message], Callable[[Handler], Handler]] = {
-        **dict.fromkeys(GUARDED, parts.guard.guards),
-        **dict.fromkeys(NOT_AGENTS, parts.guard.refuses_agents),
-        **dict.fromkeys(NAMED, parts.guard.names),
+    of_state = {
+        standing: {kind: takes[kind] for kind in legal.values()}
+        for standing, legal in LEGAL.items()
     }
-    return {kind: wraps[kind](take) if kind in wraps else take for kind, take in takes.items()}
-
-
-def by_host(of_host: Handler, of_tool_host: Handler) -> Handler:
-    """Return the handler of a message that hosts and tool hosts may send."""
-
-    def handle(connection: Connection, message: Any) -> None:
-        is_tool_host = connection.standing is Standing.TOOL_HOST
-        (of_tool_host if is_tool_host else of_host)(connection, message)
-
-    return handle
+    of_state[Standing.TOOL_HOST] |= {
+        h.SessionOpen: parts.tool_hosts.session_open,
+        h.SessionUpdate: parts.tool_hosts.session_update,
+        h.SessionClose: parts.tool_hosts.session_close,
+    }
+    of_tower = of_state[Standing.TOWER]
+    for kinds, wrap in (
+        (GUARDED, parts.guard.guards),
+        (NOT_AGENTS, parts.guard.refuses_agents),
+        (NAMED, parts.guard.names),
+    ):
+        of_tower |= {kind: wrap(of_tower[kind]) for kind in kinds}
+    return of_state
 
 
 def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:

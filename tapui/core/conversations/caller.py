@@ -16,10 +16,11 @@ from tapui.core.approvals.spending import Spending
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CorePart
 from tapui.core.hooks.gates import Gates, Settled, Verdict, judge
-from tapui.core.model import Connection, Inquiry, OpenSession
+from tapui.core.model import Connection, Inquiry, OpenSession, Standing
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, may_call, resolved
+from tapui.wire.builtin import CHANGING_TOOLS, POST
 from tapui.wire.codec import given_object, raw
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import HookDecision, HookPreToolUse, PromptSubmitted
@@ -57,6 +58,9 @@ class CallerConversation(CorePart):
             session, agent = self.sessions.resolve(message.session_id)
         except UnknownSessionError as error:
             self._no_call(connection, message.id, str(error))
+            return
+        if session.host != connection.id and _is_bound(connection, message):
+            self._no_call(connection, message.id, f"unknown session {message.session_id}")
             return
         if message.agent_id is not None:
             agent = session.children.get(message.agent_id, message.agent_id)
@@ -214,3 +218,13 @@ class CallerConversation(CorePart):
             connection.host_applies_sections = True
         for provider in session.providers.values():
             self.providers.refresh(provider)
+
+
+def _is_bound(connection: Connection, invoke: ToolInvoke) -> bool:
+    """Return whether the caller may call this in sessions of its own alone.
+
+    That is each tool for a tool host, and for other hosts what changes a session.
+    """
+    if connection.standing is Standing.HOST:
+        return invoke.tool in CHANGING_TOOLS or invoke.tool == POST
+    return connection.standing is Standing.TOOL_HOST

@@ -6,10 +6,8 @@ above it, its session stays closed: the same agent would have the same tools twi
 tapui only watches, whose agent has none of the tools, closes none.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -21,12 +19,11 @@ from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import ConnectionId, Identified, Identify, NoteAgent
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.sessions.ending import Endings
-from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, no_session
+from tapui.core.sessions.sessions import OpenSessions, no_session
 from tapui.core.trust.grants import Trustees
 from tapui.secret import Secret
 from tapui.wire import limits
-from tapui.wire.builtin import CHANGING_TOOLS, POST
-from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import (
     HostAck,
     HostHello,
@@ -37,14 +34,11 @@ from tapui.wire.host import (
     SessionUpdate,
     ToolsChanged,
 )
-from tapui.wire.message import ToolInvoke, ToolOutcome
 
 KIND = "mcp"
 """The kind and the name of every tool host; the name that it gives itself is not used."""
 ID_PREFIX = "mcp-"
 """How the ids of their sessions begin, so that none takes another's."""
-
-Handler = Callable[[Connection, Any], None]
 
 
 @dataclass(slots=True, eq=False)
@@ -92,20 +86,16 @@ class ToolHosts(CorePart):
 
     # Hello and session
 
-    def or_hello(self, others: Handler) -> Handler:
-        """Return the handler of `host.hello`: that of `others`, unless it is a tool host's."""
-
-        def handle(connection: Connection, message: HostHello) -> None:
-            if connection.grant is None or not connection.grant.is_for_tools:
-                others(connection, message)
-                return
-            check_version(message.protocol_version)
-            connection.standing = Standing.TOOL_HOST
-            connection.name = connection.host_kind = KIND
-            self._hosts[connection.id] = ToolHost(connection)
-            self._out.send(connection.id, HostAck(self._ids.id("h"), limits.PROTOCOL_VERSION))
-
-        return handle
+    def hello(self, connection: Connection, message: HostHello) -> None:
+        """Register a tool host; any other host is for `host`."""
+        if connection.grant is None or not connection.grant.is_for_tools:
+            self.host.hello(connection, message)
+            return
+        check_version(message.protocol_version)
+        connection.standing = Standing.TOOL_HOST
+        connection.name = connection.host_kind = KIND
+        self._hosts[connection.id] = ToolHost(connection)
+        self._out.send(connection.id, HostAck(self._ids.id("h"), limits.PROTOCOL_VERSION))
 
     def session_open(self, connection: Connection, message: SessionOpen) -> None:
         """It wants its session, which opens once it is known whose process it is."""
@@ -218,32 +208,6 @@ class ToolHosts(CorePart):
         if host.wanted is None or host.wanted.id != session_id:
             raise no_session(session_id)
         return host
-
-    def own_only(self, invoke: Handler) -> Handler:
-        """Return the handler of `tool.invoke`, with which tool hosts call in their own session.
-
-        Other hosts may call in each session, but for tools of tapui's own that change it.
-        """
-
-        def handle(connection: Connection, message: ToolInvoke) -> None:
-            is_tools_alone = connection.standing is Standing.TOOL_HOST
-            may_change = message.tool in CHANGING_TOOLS or message.tool == POST
-            is_bound = is_tools_alone or (may_change and connection.standing is Standing.HOST)
-            if is_bound and not self._is_in(connection, message):
-                text = f"unknown session {message.session_id}"
-                outcome = ToolOutcome(message.id, error=text, error_code=CallError.NOT_FOUND)
-                self._out.send(connection.id, outcome)
-                return
-            invoke(connection, message)
-
-        return handle
-
-    def _is_in(self, connection: Connection, message: ToolInvoke) -> bool:
-        try:
-            session, _ = self.sessions.resolve(message.session_id)
-        except UnknownSessionError:
-            return connection.standing is not Standing.TOOL_HOST  # other hosts learn what is wrong
-        return session.host == connection.id
 
     # The end
 

@@ -127,13 +127,14 @@ class PersonGuard(CorePart):
         guarded = self.guards(handler)
 
         def named(connection: Connection, message: Message) -> None:
-            is_tower = connection.standing is Standing.TOWER and connection.is_counted
-            if is_tower and isinstance(message, ToolInvoke) and changes_session(message):
+            if not connection.is_counted:
+                handler(connection, message)
+            elif isinstance(message, ToolInvoke) and changes_session(message):
                 guarded(connection, message)
-            elif is_tower and isinstance(message, ToolAbort) and self._give_up(connection, message):
+            elif isinstance(message, ToolAbort) and self._give_up(connection, message):
                 outcome = ToolOutcome(message.id, error="Cancelled", error_code=CallError.CANCELLED)
                 self._out.send(connection.id, outcome)
-            elif not is_tower or (connection.by and connection.id not in self._held):
+            elif connection.by and connection.id not in self._held:
                 handler(connection, message)
             elif self._is_open:
                 connection.by = UNCHECKED
