@@ -100,7 +100,6 @@ class Gateway:
 
     @property
     def seq(self) -> int:
-        """The number of the last event."""
         return self._out.seq
 
     @property

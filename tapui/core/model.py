@@ -218,7 +218,6 @@ class OpenSession:
 
     @property
     def id(self) -> str:
-        """The session's id."""
         return self.view.id
 
     def reserves(self, tool: str) -> bool:
@@ -232,7 +231,6 @@ class OpenSession:
 
     @property
     def is_busy(self) -> bool:
-        """Whether a turn is under way."""
         return self.view.state == "busy"
 
 
@@ -275,12 +273,10 @@ class ConnectedProvider:
 
     @property
     def id(self) -> str:
-        """The provider id of `hello.ack`."""
         return self.view.id
 
     @property
     def name(self) -> str:
-        """The name it gave itself."""
         return self.view.name
 
     @property
@@ -391,7 +387,6 @@ class PendingCall(Struct, eq=False):
 
     @property
     def invoke_id(self) -> str:
-        """The id that the caller chose."""
         return self.invoke.id
 
 

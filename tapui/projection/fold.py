@@ -27,7 +27,6 @@ from tapui.projection.state import (
     is_under_way,
     is_unsettled,
 )
-from tapui.projection.turns.calls import call_finished, call_started
 from tapui.projection.turns.decisions import (
     approval_changed,
     gate_checked,
@@ -37,7 +36,7 @@ from tapui.projection.turns.decisions import (
     session_closed,
 )
 from tapui.projection.turns.earlier_turns import interrupted, restore
-from tapui.projection.turns.session import LiveTurns
+from tapui.projection.turns.session import LiveTurns, call_finished, call_started
 from tapui.projection.turns.session_events import happened
 from tapui.projection.words import changed
 from tapui.wire import events as ev
@@ -131,7 +130,7 @@ def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
         state.unattached.pop(event.host, None)
 
 
-def _put_provider(state: State, event: Any, ts: str) -> None:
+def _put_provider(state: State, event: ev.ProviderEvent, ts: str) -> None:
     provider = provider_head(event.provider)
     known = state.providers.get(provider.id)
     seen = known.last_activity if known else None
@@ -166,7 +165,7 @@ def _start_call(state: State, event: ev.CallStarted, ts: str) -> None:
     _touch(state, call.provider_id, ts)
 
 
-def _change_call(state: State, event: Any, _ts: str) -> None:
+def _change_call(state: State, event: ev.CallEvent, _ts: str) -> None:
     known = state.calls.get(event.call.id)
     if known is not None:
         call = restored(call_head(event.call), None)
@@ -222,7 +221,7 @@ def _last_line(state: State, key: StreamKey) -> str:
     return last.ts if last is not None else ""
 
 
-def _put_approval(state: State, event: Any, ts: str) -> None:
+def _put_approval(state: State, event: ev.ApprovalEvent | ev.ApprovalDeciding, ts: str) -> None:
     known = state.approvals.get(event.approval.id)
     approval = restored(approval_head(event.approval), known)
     if not is_unsettled(approval):

@@ -113,7 +113,6 @@ def is_under_way(order: Order) -> bool:
 
 
 def is_open(session: Session) -> bool:
-    """Return whether the session has not ended."""
     return session.state != "ended"
 
 

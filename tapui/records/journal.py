@@ -23,10 +23,10 @@ from tapui.settings.settings import Records
 from tapui.text import safe_text
 from tapui.wire.events import (
     COLLECTIONS,
+    EVENTS,
     AnyEvent,
     CallFinished,
     Entry,
-    Event,
     SessionClosed,
     SessionOpened,
     SessionReplaced,
@@ -41,8 +41,7 @@ _LF, _CR = b"\n\r"
 _PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.EIO, errno.EFBIG}
 
 _COLLECTION_OF: dict[type, str] = {
-    kind: COLLECTIONS[str(kind.__struct_config__.tag).partition(".")[0]]
-    for kind in Event.__subclasses__()
+    kind: COLLECTIONS[str(kind.__struct_config__.tag).partition(".")[0]] for kind in EVENTS
 }
 _LIFE = {SessionOpened, SessionUpdated, SessionReplaced, SessionClosed}
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, cast, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import Struct
 
-from tapui.wire.events import Event
+from tapui.wire.events import EVENTS
 
 MASK = "[masked]"
 """Stands in the records for what was masked."""
@@ -178,8 +178,6 @@ def _words(kind: Any, within: frozenset[Any] = frozenset()) -> Iterator[str]:
 
 
 _WORDS = frozenset(
-    word
-    for kind in Event.__subclasses__()
-    for word in (str(kind.__struct_config__.tag), *_words(kind))
+    word for kind in EVENTS for word in (str(kind.__struct_config__.tag), *_words(kind))
 )
 """The closed words of all events: kinds, states, modes. A record without them is damaged."""

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import Struct
 
 from tapui.records.record_file import files_of
-from tapui.wire.events import COLLECTIONS, AnyEvent, Entry, Event
+from tapui.wire.events import COLLECTIONS, EVENTS, AnyEvent, Entry
 
 ALL_COLLECTIONS = tuple(sorted(set(COLLECTIONS.values())))
 
 _BLOCK = 64 * 1024
 _READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in Event.__subclasses__())
+_KINDS = frozenset(str(kind.__struct_config__.tag) for kind in EVENTS)
 
 
 class Record(Struct, frozen=True):

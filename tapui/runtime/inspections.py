@@ -79,32 +79,26 @@ class TappedPort:
 
     @property
     def way(self) -> Way:
-        """See `SocketPort`."""
         return Way.INSIDE if self.inner.is_in_process else self.inner.way
 
     @property
     def is_in_process(self) -> bool:
-        """See `Port`."""
         return self.inner.is_in_process
 
     @property
     def client_end(self) -> tuple[tuple[str, int], tuple[str, int]] | None:
-        """See `Port`."""
         return self.inner.client_end
 
     @property
     def peer(self) -> Peer:
-        """See `Port`."""
         return self.inner.peer
 
     @property
     def outbox_bytes(self) -> int:
-        """See `Port`."""
         return self.inner.outbox_bytes
 
     @property
     def sent_bytes(self) -> int:
-        """See `Port`."""
         return self.inner.sent_bytes
 
     def deliver(self, message: Message) -> None:
@@ -116,19 +110,15 @@ class TappedPort:
         self._see(self.number, data)
 
     def authenticated(self) -> None:
-        """See `Port`."""
         self.inner.authenticated()
 
     def close(self, code: int, reason: str) -> None:
-        """See `Port`."""
         self.inner.close(code, reason)
 
     def pause_reading(self) -> None:
-        """See `Port`."""
         self.inner.pause_reading()
 
     def resume_reading(self) -> None:
-        """See `Port`."""
         self.inner.resume_reading()
 
 

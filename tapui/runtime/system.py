@@ -40,15 +40,12 @@ class SystemIds:
         return f"{prefix}-{self._start}{self._count:x}"
 
     def trace(self) -> str:
-        """Return 32 random hexadecimal digits."""
         return f"{self._random.getrandbits(128) or 1:032x}"
 
     def span(self) -> str:
-        """Return 16 random hexadecimal digits."""
         return f"{self._random.getrandbits(64) or 1:016x}"
 
     def token(self, prefix: str) -> str:
-        """Return a secret of 256 bits."""
         return prefix + secrets.token_urlsafe(32)
 
     def code(self) -> str:

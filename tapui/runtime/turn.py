@@ -147,7 +147,6 @@ class LoopTurn:
         return self.gateway.refusal(origin)
 
     def opened(self, port: SocketPort) -> None:
-        """A handshake was completed."""
         port.number = self.gateway.opened(port.origin, self._time(), port.way)
         self._ports[port.number] = port
         self._schedule()
@@ -174,7 +173,6 @@ class LoopTurn:
         self._into_core(port.number, self.gateway.received_oversized, port.number, start)
 
     def received_binary(self, port: SocketPort, size: int) -> None:
-        """A binary message arrived."""
         self._inspections.refused(port.number, size, "a binary message")
         self._into_core(port.number, self.gateway.received_binary, port.number)
 
@@ -185,7 +183,6 @@ class LoopTurn:
             self._into_core(number, self.gateway.resend, number)
 
     def closed(self, port: SocketPort) -> None:
-        """A connection is gone."""
         self._forget(port.number)
         self._into_core(port.number, self.gateway.closed, port.number)
 
@@ -254,7 +251,6 @@ class LoopTurn:
         return self._into_core(0, step, *args, **kwargs)
 
     def answer(self, ticket: int, answer: object) -> None:
-        """Answer an effect."""
         self._into_core(0, self.gateway.answered, ticket, answer)
 
     def note_agent(self, pid: int, what: str) -> None:

@@ -287,7 +287,6 @@ def require_object(given: Raw, field: str) -> None:
 
 
 def is_null(given: Raw) -> bool:
-    """Return whether valid JSON is `null`."""
     return bytes(memoryview(given)[:5]).strip() == b"null"
 
 

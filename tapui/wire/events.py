@@ -4,7 +4,7 @@ Every event names its subject under its noun, with the fields that a snapshot sh
 Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
 """
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -92,25 +92,23 @@ class UnattachedFound(Event, tag="sessions.unattached"):
     unattached: list[Unattached]
 
 
-class ProviderConnected(Event, tag="provider.connected"):
+class ProviderEvent(Event):
+    """Something about a provider changed; `provider` is all of it."""
+
+    provider: Provider
+    session_id: str | None = None
+
+
+class ProviderConnected(ProviderEvent, tag="provider.connected"):
     """A provider said its first accepted hello."""
 
-    provider: Provider
-    session_id: str | None = None
 
-
-class ProviderBound(Event, tag="provider.bound"):
+class ProviderBound(ProviderEvent, tag="provider.bound"):
     """A provider is bound to its session."""
 
-    provider: Provider
-    session_id: str | None = None
 
-
-class ProviderUpdated(Event, tag="provider.updated"):
+class ProviderUpdated(ProviderEvent, tag="provider.updated"):
     """A provider's tools or standing changed."""
-
-    provider: Provider
-    session_id: str | None = None
 
 
 class ProviderMoved(Event, tag="provider.moved"):
@@ -122,46 +120,35 @@ class ProviderMoved(Event, tag="provider.moved"):
     reason: str
 
 
-class ProviderUnbound(Event, tag="provider.unbound"):
+class ProviderUnbound(ProviderEvent, tag="provider.unbound"):
     """A provider lost its session and stays connected."""
 
-    provider: Provider
-    session_id: str | None = None
 
-
-class ProviderDisconnected(Event, tag="provider.disconnected"):
+class ProviderDisconnected(ProviderEvent, tag="provider.disconnected"):
     """A provider is gone."""
 
-    provider: Provider
-    session_id: str | None = None
+
+class CallEvent(Event):
+    """What became of a call."""
+
+    session_id: str
+    call: Call
 
 
-class CallStarted(Event, tag="call.started"):
+class CallStarted(CallEvent, tag="call.started"):
     """A call was sent to its provider, with its arguments."""
 
-    session_id: str
-    call: Call
 
-
-class CallProgress(Event, tag="call.progress"):
+class CallProgress(CallEvent, tag="call.progress"):
     """A call reported its status; `call` carries no arguments."""
 
-    session_id: str
-    call: Call
 
-
-class CallCancelling(Event, tag="call.cancelling"):
+class CallCancelling(CallEvent, tag="call.cancelling"):
     """The caller has its outcome; the provider was told to stop."""
 
-    session_id: str
-    call: Call
 
-
-class CallFinished(Event, tag="call.finished"):
+class CallFinished(CallEvent, tag="call.finished"):
     """A call ended, with its result or error; `call` carries no arguments."""
-
-    session_id: str
-    call: Call
 
 
 class StreamPosted(Event, tag="stream.posted"):
@@ -182,11 +169,15 @@ class StreamMoved(Event, tag="stream.moved"):
     former: str
 
 
-class ApprovalRequested(Event, tag="approval.requested"):
-    """Something waits for the person."""
+class ApprovalEvent(Event):
+    """What became of a request to the person."""
 
     approval: Approval
     session_id: str | None = None
+
+
+class ApprovalRequested(ApprovalEvent, tag="approval.requested"):
+    """Something waits for the person."""
 
 
 class ApprovalDeciding(Event, tag="approval.deciding"):
@@ -197,32 +188,20 @@ class ApprovalDeciding(Event, tag="approval.deciding"):
     session_id: str | None = None
 
 
-class ApprovalRevealed(Event, tag="approval.revealed"):
+class ApprovalRevealed(ApprovalEvent, tag="approval.revealed"):
     """The person opened a pairing; its code exists from now on (and is never recorded)."""
 
-    approval: Approval
-    session_id: str | None = None
 
-
-class ApprovalDecided(Event, tag="approval.decided"):
+class ApprovalDecided(ApprovalEvent, tag="approval.decided"):
     """The decision holds, or has failed."""
 
-    approval: Approval
-    session_id: str | None = None
 
-
-class ApprovalWithdrawn(Event, tag="approval.withdrawn"):
+class ApprovalWithdrawn(ApprovalEvent, tag="approval.withdrawn"):
     """It no longer waits: it was answered elsewhere, or who asked is gone."""
 
-    approval: Approval
-    session_id: str | None = None
 
-
-class ApprovalExpired(Event, tag="approval.expired"):
+class ApprovalExpired(ApprovalEvent, tag="approval.expired"):
     """The time for a decision is over."""
-
-    approval: Approval
-    session_id: str | None = None
 
 
 class AlarmRaised(Event, tag="alarm.raised"):
@@ -424,6 +403,9 @@ AnyEvent = (
     | SpanEnded
     | EventLost
 )
+
+
+EVENTS: tuple[type[Event], ...] = get_args(AnyEvent)
 
 
 class Entry(Struct, frozen=True):

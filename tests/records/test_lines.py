@@ -73,7 +73,7 @@ def test_each_event_goes_to_its_collection_and_session(state: Path, workspace: P
 
 
 def test_every_kind_of_event_has_a_collection() -> None:
-    kinds = {kind.__struct_config__.tag.partition(".")[0] for kind in ev.Event.__subclasses__()}
+    kinds = {kind.__struct_config__.tag.partition(".")[0] for kind in ev.EVENTS}
     assert kinds <= set(ev.COLLECTIONS)
 
 

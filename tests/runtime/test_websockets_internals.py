@@ -4,7 +4,7 @@ from websockets.frames import Frame, Opcode
 from websockets.protocol import OPEN
 from websockets.server import ServerProtocol
 
-from tapui.runtime.websocket.websockets_internals import (
+from tapui.runtime.websocket.frames import (
     apply_mask,
     has_received_close,
     has_sent_eof,

@@ -242,7 +242,6 @@ class Approvals:
         self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
 
     def session_ended(self, session: OpenSession, reason: str) -> None:
-        """Withdraw what waits in a session."""
         for waiting in list(self.waiting.values()):
             if waiting.view.session_id == session.id:
                 self.withdraw(waiting, reason=reason)

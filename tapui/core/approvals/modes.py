@@ -90,7 +90,6 @@ class Modes:
             self._end(order, error)
 
     def due(self, order: ModeOrder) -> None:
-        """The host did not answer."""
         if self._setting.pop(order.set_id, None) is not None:
             self._end(order, "the session did not answer in time")
 

@@ -336,7 +336,6 @@ class Calls:
         self._lanes.replace_session(former, current)
 
     def progress(self, call: PendingCall, told: ToolProgress) -> None:
-        """Pass a status on to the caller."""
         call.view = replace(call.view, progress=told.message, args=None, args_cut=None)
         self._out.emit(CallProgress(call.view.session_id, call.view))
         self._out.send(call.caller.id, replace(told, id=call.invoke_id))
@@ -421,7 +420,6 @@ class Calls:
         )
 
     def due(self, call: PendingCall) -> None:
-        """The call's time is over."""
         timeout = call.view.timeout or 0
         self.cancel(
             call,

@@ -47,7 +47,6 @@ class BuiltinConversation(CorePart):
     mode_approval: float
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
-        """Post to a stream of the built-in provider's."""
         session = self.sessions.required(message.session_id)
         post = Post(
             stream=message.stream,
@@ -61,7 +60,6 @@ class BuiltinConversation(CorePart):
         self._out.send(connection.id, StreamPostDone(message.id, name, line.seq))
 
     def state_read(self, connection: Connection, message: StateRead) -> None:
-        """Describe a session."""
         session = self.sessions.required(message.session_id)
         host = self.connections.by_number.get(session.host)
         state: dict[str, Any] = {
@@ -154,7 +152,6 @@ class BuiltinConversation(CorePart):
             self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def mode_request_cancel(self, connection: Connection, message: ModeRequestCancel) -> None:
-        """The caller of the tool gave up."""
         waiting = self.approvals.waiting.get(connection.modes.pop(message.id, ""))
         if waiting is not None:
             self.approvals.withdraw(waiting, reason="the caller gave up")

@@ -113,7 +113,6 @@ class SessionEvents(CorePart):
     runs: Runs
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
-        """Something happened in a session."""
         session = own_session(self.sessions, connection, message.session_id)
         given = given_object(message.data, "data")
         if given is not message.data:
@@ -230,7 +229,6 @@ class HostConversation(CorePart):
     mcp_servers: McpServers
 
     def hello(self, connection: Connection, message: HostHello) -> None:
-        """Register a host."""
         check_version(message.protocol_version)
         if connection.grant is None or connection.grant.trust != "internal":
             raise WireError(ErrorCode.UNAUTHORIZED, "host.hello needs the internal token")
@@ -346,7 +344,6 @@ class HostConversation(CorePart):
         )
 
     def session_update(self, connection: Connection, message: SessionUpdate) -> None:
-        """Something about a session changed."""
         session = own_session(self.sessions, connection, message.session_id)
         if message.mode is not None:
             self.modes.changed_by_host(session, message.mode, connection.name)
@@ -405,7 +402,6 @@ class HostConversation(CorePart):
             self._out.emit(UnattachedFound(connection.name, []))
 
     def notice(self, connection: Connection, message: HostNotice) -> None:  # noqa: ARG002
-        """Something that the person should know."""
         for tower in self.connections.of_standing(Standing.TOWER):
             self._out.send(tower.id, Notice(message.message, message.level))
 

@@ -179,7 +179,6 @@ class ProviderConversation(CorePart):
         self._acknowledge(provider, sessions, message.request_id)
 
     def hooks_update(self, connection: Connection, message: HooksUpdate) -> None:
-        """Replace the rules, change transforms."""
         provider = connection.bound_provider
         rules = None
         if message.on_pre_tool_use is not None:
@@ -209,7 +208,6 @@ class ProviderConversation(CorePart):
         )
 
     def context_update(self, connection: Connection, message: ContextUpdate) -> None:
-        """Replace the ambient context."""
         provider = connection.bound_provider
         check_context(message.context, "context")
         require(provider.grant, Capability.CONTEXT)
@@ -240,7 +238,6 @@ class ProviderConversation(CorePart):
         self._acknowledge(provider, sessions, message.request_id)
 
     def stream_query(self, connection: Connection, message: StreamQuery) -> None:
-        """Read streams, newest line first."""
         provider = connection.bound_provider
         if not 1 <= message.last <= limits.MAX_HISTORY:
             raise WireError(ErrorCode.INVALID_JSON, f"last: 1 to {limits.MAX_HISTORY}")
@@ -268,7 +265,6 @@ class ProviderConversation(CorePart):
         self.gates.answered(connection.bound_provider, message)
 
     def transform_result(self, connection: Connection, message: TransformResult) -> None:
-        """A provider rewrote a section."""
         self.prompts.answered(connection.bound_provider, message)
 
     def _acknowledge(
@@ -327,7 +323,6 @@ class ProviderConversation(CorePart):
             self.endings.left(provider, session)
 
     def goodbye(self, connection: Connection, message: Goodbye) -> None:
-        """The provider leaves in order."""
         if connection.provider is not None:
             connection.provider.reconnect = None
             connection.provider.view = replace(

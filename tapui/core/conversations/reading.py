@@ -186,7 +186,6 @@ class Reading(CorePart):
     emitter_folders: EmitterFolders
 
     def stream_read(self, connection: Connection, message: StreamRead) -> None:
-        """Read lines of a stream."""
         session = self.sessions.get(message.session_id)
         if session is None:
             self._out.send(connection.id, StreamLines(message.id, []))

@@ -102,7 +102,6 @@ class TowerConversation(CorePart):
         )
 
     def gone(self, connection: Connection) -> None:
-        """A tower left."""
         self.watchers.pop(connection.id, None)
         self.starts.tower_gone(connection)
         if connection.is_interactive:
@@ -120,7 +119,6 @@ class TowerConversation(CorePart):
     # Approvals
 
     def reveal(self, connection: Connection, message: ApprovalReveal) -> None:
-        """Open a pairing."""
         waiting = self.approvals.find(message.approval_id)
         if waiting.view.kind != "pairing":
             raise WireError(ErrorCode.INVALID_JSON, "approvalId: only a pairing is revealed")
@@ -165,13 +163,11 @@ class TowerConversation(CorePart):
         self._out.send(session.host, SessionAbort(session.id))
 
     def provider_disconnect(self, connection: Connection, message: ProviderDisconnect) -> None:  # noqa: ARG002
-        """Close a provider's connection."""
         provider = self._provider(message.provider_id)
         provider.reconnect = None
         self.connections.close(provider.connection, 1000, "disconnected by the person")
 
     def provider_move(self, connection: Connection, message: ProviderMove) -> None:
-        """Bind a provider to another session."""
         provider = self._provider(message.provider_id)
         session = self.sessions.required(message.session_id)
         if provider.is_everywhere or provider.view.state != "bound":
@@ -201,13 +197,11 @@ class TowerConversation(CorePart):
             self.announcements.send_to(provider.connection)
 
     def injects_resume(self, connection: Connection, message: InjectsResume) -> None:  # noqa: ARG002
-        """Release the loop brake."""
         session = self.sessions.required(message.session_id)
         emitter = self.emitters.by_id.get(message.provider_id)
         self.injects.resume(session, emitter or self._provider(message.provider_id))
 
     def session_mode(self, connection: Connection, message: SessionMode) -> None:
-        """Set a session's mode."""
         session = self.sessions.required(message.session_id)
         if session.is_apart:
             text = "the session of a tool host has no mode"
@@ -222,7 +216,6 @@ class TowerConversation(CorePart):
         self._out.send(connection.id, TokenMinted(message.id, token))
 
     def gateway_stop(self, connection: Connection, message: GatewayStop) -> None:  # noqa: ARG002
-        """End the gateway."""
         self._out.effects.append(StopGateway())
 
     def _provider(self, provider_id: str) -> ConnectedProvider:

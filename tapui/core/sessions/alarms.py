@@ -152,7 +152,7 @@ class Alarms:
             when = self._clock.now + self._waiting_time
             waiting.deadline = self._deadlines.add(when, Due.WAITING, waiting)
 
-    def _answered(self, event: Any) -> None:
+    def _answered(self, event: ev.ApprovalEvent | ev.ApprovalDeciding) -> None:
         waiting = self._waiting.pop(event.approval.id, None)
         if waiting is not None:
             self._deadlines.cancel(waiting.deadline)

@@ -55,7 +55,6 @@ class Orders(CorePart):
     # What towers want
 
     def tell(self, tower: Connection, message: SessionTell) -> None:
-        """Deliver a text."""
         if not message.text.strip():
             raise WireError(ErrorCode.INVALID_JSON, "text: must not be empty", id=message.id)
         session = self._able(message, "tell")
@@ -68,7 +67,6 @@ class Orders(CorePart):
         self._out.send(session.host, told)
 
     def stop(self, tower: Connection, message: SessionStop) -> None:
-        """Stop the turn."""
         session = self._able(message, "stop")
         id_ = self._give(tower, message, "stop")
         self._out.send(session.host, SessionStop(id_, session.id))
@@ -165,7 +163,6 @@ class Orders(CorePart):
         self._over(pending)
 
     def due(self, pending: PendingOrder) -> None:
-        """The host did not answer."""
         self._fail(pending, _NO_ANSWER)
 
     def session_ended(self, session: OpenSession, reason: str) -> None:
@@ -199,7 +196,6 @@ class Orders(CorePart):
             self._answer(asked, ModelsList(asked.request_id, message.models, message.error))
 
     def models_due(self, asked: ModelsAsked) -> None:
-        """The host did not answer."""
         self._answer(asked, ModelsList(asked.request_id, error=_NO_ANSWER))
 
     def _answer(self, asked: ModelsAsked, answer: Message) -> None:
@@ -242,7 +238,6 @@ class Starts(CorePart):
     # What towers want
 
     def start(self, tower: Connection, message: SessionStart) -> None:
-        """Start a session."""
         _check(message)
         if len(self._pending) >= limits.MAX_STARTS:
             text = f"{limits.MAX_STARTS} sessions are being started"
@@ -319,7 +314,6 @@ class Starts(CorePart):
             self._out.send(pending.tower.id, replace(answer, id=pending.asked.id))
 
     def due(self, pending: PendingStart) -> None:
-        """No host answered in time."""
         self._answer(pending, SessionStarted(pending.id, problem="failed", error=_LATE))
 
     # Ends

@@ -164,7 +164,6 @@ class Injects:
         session.turn_due = None
 
     def session_ended(self, session: OpenSession) -> None:
-        """Drop what was held for a session."""
         self._waits_no_longer(session)
         session.injects.clear()
         for inject in session.turn_of:

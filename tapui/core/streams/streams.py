@@ -217,7 +217,6 @@ class Streams:
         return min(before, first) > 1
 
     def of(self, session_id: str) -> dict[str, StreamLog]:
-        """Return a session's streams by full name."""
         return self._logs.get(session_id, {})
 
     def replace(self, former: str, current: str) -> None:

@@ -206,7 +206,6 @@ class Pairings(CorePart):
             self.connections.refuse(connection, error)
 
     def gone(self, connection: Connection) -> None:
-        """The client that asked is gone."""
         waiting = self._waiting_for(connection)
         if waiting is not None:
             self.approvals.withdraw(waiting, reason="the client disconnected")

@@ -62,7 +62,6 @@ class LiveStep(Struct, eq=False, gc=False):
 
     @property
     def is_open(self) -> bool:
-        """Whether it has not ended."""
         return self.state in ("running", "waiting")
 
     @property

@@ -140,7 +140,6 @@ class PeerProcess:
         return int(text.partition(b"\nPid:")[2].split()[0]) == self.pid  # -1: it has ended
 
     def close(self) -> None:
-        """Let go of the descriptor."""
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None

@@ -13,7 +13,11 @@ from struct import Struct as Layout
 from websockets.frames import CloseCode, Frame, Opcode
 from websockets.server import ServerProtocol
 
-from tapui.runtime.websocket.websockets_internals import apply_mask, has_sent_eof
+try:
+    from websockets.speedups import apply_mask
+except ImportError:  # a platform without the compiled extension
+    from websockets.utils import apply_mask
+
 from tapui.wire.limits import OVERSIZED_HEAD_BYTES
 
 MAX_FRAGMENTS = 100_000
@@ -279,3 +283,27 @@ def _unmask(chunk: bytes | bytearray, start: int, stop: int) -> bytes:
         return apply_mask(chunk[start:stop], mask)
     with memoryview(chunk) as view, view[start:stop] as payload:
         return apply_mask(payload, mask)
+
+
+# What tapui uses of `websockets` beyond the documented interface, besides `apply_mask`.
+# `pyproject.toml` bounds the library's major version; `tests/runtime/test_websockets_internals.py`
+# names each of these.
+
+
+def has_sent_eof(protocol: ServerProtocol) -> bool:
+    """Return whether this side ended its output: a refused handshake, a violation, a close."""
+    return protocol.eof_sent
+
+
+def has_received_close(protocol: ServerProtocol) -> bool:
+    return protocol.close_rcvd is not None
+
+
+def release(protocol: ServerProtocol) -> None:
+    """Let the state machine of a connection that is gone be freed when it is dropped.
+
+    Its parser refers to it and so does what ended the parser: only a garbage collection would find
+    the two, with what was read last.
+    """
+    protocol.parser.close()
+    protocol.parser_exc = protocol.handshake_exc = None

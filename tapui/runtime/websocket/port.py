@@ -23,9 +23,11 @@ from tapui.runtime.websocket.frames import (
     Incoming,
     Oversized,
     TooManyFragments,
+    has_received_close,
+    has_sent_eof,
+    release,
     text_header,
 )
-from tapui.runtime.websocket.websockets_internals import has_received_close, has_sent_eof, release
 from tapui.wire.codec import encode
 from tapui.wire.limits import MAX_UNAUTHENTICATED_BYTES
 from tapui.wire.message import Message

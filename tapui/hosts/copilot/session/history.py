@@ -18,10 +18,9 @@ from msgspec.structs import replace
 
 from tapui.projection.edits import diff_lines
 from tapui.projection.summary import one_line, summary
-from tapui.projection.turns.calls import call_finished, call_started
 from tapui.projection.turns.decisions import mode_changed, model_changed
 from tapui.projection.turns.earlier_turns import bounded, interrupted
-from tapui.projection.turns.session import LiveTurns
+from tapui.projection.turns.session import LiveTurns, call_finished, call_started
 from tapui.projection.turns.session_events import happened
 from tapui.wire import limits
 from tapui.wire.codec import raw
