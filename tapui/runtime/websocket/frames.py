@@ -150,7 +150,11 @@ class Incoming:
         return events
 
     def _split(self, chunk: bytes | bytearray, events: list[Event], single: bool) -> int:
-        """Take frames from the front of `chunk`; return how many bytes were used."""
+        """Take frames from the front of `chunk`; return how many bytes were used.
+
+        Five states, asked for in this order: all is the library's; within a data frame; within a
+        control frame, which the library reads; a header that is not complete; a header.
+        """
         position, end = 0, len(chunk)
         while not (single and events):
             if self._handed_over:
@@ -158,7 +162,7 @@ class Incoming:
                 return end
             if self._left >= 0:
                 step = min(self._left, end - position)
-                if step < self._left and not step:
+                if self._left and not step:
                     break
                 self._payload(chunk, position, position + step)
                 position += step
@@ -173,6 +177,8 @@ class Incoming:
                 self._library(bytes(chunk[position : position + step]), events)
                 position += step
                 continue
+            # The header of RFC 6455, 5.2: first byte, size (7, 16 or 64 bits), 4 bytes of mask. Its
+            # parts are read here, without a call: this runs for each message.
             if end - position < 2:
                 break
             first, size = chunk[position], chunk[position + 1] - _MASKED
@@ -187,6 +193,7 @@ class Incoming:
                 if end < start:
                     break
                 size = int.from_bytes(chunk[position + 2 : position + 10], "big")
+            # `size` is below 0 where the mask bit is not set, which every client's frame needs.
             if first == _TEXT and 0 <= size <= self.whole and not self._in_message:
                 stop = start + size
                 if end < stop:
