@@ -16,8 +16,8 @@ from typing import Self
 
 import msgspec
 
+from tapui.projection.feed import FeedItem, Link
 from tapui.runtime import tuning
-from tapui.tower.app.feed import FeedItem, Link
 from tapui.wire.events import Entry, Event, SessionOpened, StreamPosted
 from tapui.wire.message import Level, Line, Message
 from tapui.wire.subjects import Session

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from tapui.client.remote_feed import FeedLimits, RemoteFeed
+from tapui.projection.feed import FeedItem, Link
 from tapui.projection.fold import fold
 from tapui.projection.state import State
-from tapui.tower.app.feed import Feed, FeedItem, Link
+from tapui.tower.app.feed import Feed
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry, SessionHappened
 from tapui.wire.message import Message

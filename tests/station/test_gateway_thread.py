@@ -10,12 +10,11 @@ import pytest
 
 from tapui.client.gateways import NoGateway
 from tapui.home.run_folder import RunFolder
-from tapui.projection.feed import Link
+from tapui.projection.feed import FeedItem, Link
 from tapui.settings.settings import Timeouts
 from tapui.station import running_gateway as running_module
 from tapui.station.faults import StartFault
 from tapui.station.parts.part import GatewayAccess, Part
-from tapui.tower.app.feed import FeedItem
 from tests.rig.peers import Host, Provider
 from tests.rig.waiting import HUNG, until_async
 from tests.station.running import Behind, left_behind, options_in

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from msgspec import Raw
 
+from tapui.projection.feed import FeedItem, Link
 from tapui.projection.state import State
-from tapui.tower.app.feed import FeedItem, Link
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Line, Message

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from rich.cells import cell_len
 from textual.worker import WorkerFailed
 
+from tapui.projection.feed import Link
 from tapui.projection.state import State
 from tapui.tower.app.app import TowerApp
 from tapui.tower.app.exit import LeavingScreen
-from tapui.tower.app.feed import Link
 from tapui.tower.app.help import HelpScreen
 from tapui.tower.app.palette import commands
 from tapui.tower.app.registry import PANES

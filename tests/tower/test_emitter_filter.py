@@ -5,8 +5,8 @@ import re
 import pytest
 from msgspec.structs import replace
 
+from tapui.projection.feed import Link
 from tapui.projection.state import State
-from tapui.tower.app.feed import Link
 from tapui.tower.emitters.emitter_filter import EmitterFilterScreen
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tapui.projection.feed import Link
 from tapui.tower.app.buffers import KEPT_LINES, InspectedLog
-from tapui.tower.app.feed import Link
 from tapui.tower.providers.inspector import RULINGS, InspectorScreen
 from tapui.tower.table.table import Table
 from tapui.wire.errors import ErrorCode

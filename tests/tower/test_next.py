@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from tapui.projection.feed import Link
 from tapui.projection.state import State
-from tapui.tower.app.feed import Link
 from tapui.tower.app.next_app import GONE, NONE_LEFT, NextApp
 from tapui.tower.requests.approval_sheet import ApprovalScreen
 from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn

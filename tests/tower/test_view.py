@@ -5,9 +5,9 @@ from typing import get_args
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.projection.feed import Link
 from tapui.projection.state import State
 from tapui.tower.app.buffers import PAYLOAD_BYTES, RING_BYTES, RING_LINES
-from tapui.tower.app.feed import Link
 from tapui.tower.app.view import _TOPICS, ALL_TOPICS, KEPT_MUTED, DetailKey, View
 from tapui.wire import events as ev
 from tapui.wire import subjects

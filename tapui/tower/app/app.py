@@ -10,14 +10,16 @@ from textual import work
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, MouseDown, Paste
 
+from tapui.projection.feed import Link
 from tapui.projection.state import StreamKey, is_local
 from tapui.tower.app.base_app import BaseApp
 from tapui.tower.app.exit import AppExit
-from tapui.tower.app.feed import Feed, Link
+from tapui.tower.app.feed import Feed
 from tapui.tower.app.frames import Frames
 from tapui.tower.app.notifier import Notifier, ReturnDigest
 from tapui.tower.app.services import FoundRecord
 from tapui.tower.keys.bindings import KeyQueue, bindings, without_alt
+from tapui.tower.keys.table import AREAS
 from tapui.tower.requests.urgency import requests
 from tapui.tower.sessions.session_start import SessionStarts
 from tapui.tower.sessions.tell_line import ways_of
@@ -81,7 +83,6 @@ class TowerApp(BaseApp):
         Binding("ctrl+z", "to_shell", "To the shell", show=False, priority=True),
     ]
 
-    is_replay = False
     CALLS_PERSON: ClassVar[bool] = True
     """Whether the person is called when a request has come, and told what they missed."""
 
@@ -102,7 +103,6 @@ class TowerApp(BaseApp):
     ) -> None:
         super().__init__(feed, **shared)
         self.is_demo = is_demo
-        self.was_touched = False
         self.typed = KeyQueue(self, self._typed)
         self._return_digest = ReturnDigest(self)
         self._frames = Frames(self, self.ticks, cpu)
@@ -221,12 +221,10 @@ class TowerApp(BaseApp):
     # What goes
 
     def move(self, provider_id: str, session_id: str) -> None:
-        """Move a provider to another session, as the person wants it: no notice then."""
         self._notifier.moves(provider_id, session_id)
         self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
 
     def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
-        """Return what goes to the turn of a record, None where it is not one of those here."""
         view = self.view
         session = view.state.sessions.get(found.session_id or "")
         if session is None or found.turn is None or "turns" not in self.main.area.pane_ids:
@@ -279,7 +277,6 @@ class TowerApp(BaseApp):
         return super().check_action(action, parameters)
 
     async def show_pane(self, pane_id: str) -> None:
-        """Make a pane the current one, painted and with the keys."""
         await self.main.go_to(pane_id)
         self.paint()
         self.main.current_pane.focus_inside()
@@ -322,11 +319,9 @@ class TowerApp(BaseApp):
             self._starts.ask()
 
     def end_session(self, session: Session) -> None:
-        """Ask whether a session that was started here is to end; end it on *yes*."""
         self._starts.ask_end(session)
 
     def hand_over(self, session: Session) -> None:
-        """Ask whether such a session is to go on in a terminal; close it first on *yes*."""
         self._starts.ask_hand_over(session)
 
     async def action_next_failure(self) -> None:
@@ -375,8 +370,9 @@ class TowerApp(BaseApp):
     def action_help(self) -> None:
         from tapui.tower.app.help import HelpScreen, sections
 
-        told = sections(self.main.current_kind, self.pane_kinds, self.keys_of, self.key_areas)
-        self.push_screen(HelpScreen(told))
+        areas = [one for one in AREAS if self.is_replay or one != "replay"]
+        shown = sections(self.main.current_kind, self.pane_kinds, self.keys_of, areas)
+        self.push_screen(HelpScreen(shown))
 
     # The end
 

@@ -22,7 +22,7 @@ from tapui.tower.textual.widgets import plain
 from tapui.tower.wording.words import losses_of, quantity
 
 if TYPE_CHECKING:
-    from tapui.tower.app.base_app import BaseApp
+    from tapui.tower.app.tower import Tower
 
 
 class LeavingScreen(LiveScreen[bool]):
@@ -123,7 +123,7 @@ class AppExit:
 
     def __init__(
         self,
-        app: "BaseApp",
+        app: "Tower",
         *,
         on_start_here: Callable[[], None] | None,
         on_demo: Callable[[], None] | None,

@@ -7,10 +7,8 @@ sends tower messages back; it never learns whether the gateway lives in its own 
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from tapui.projection.feed import FeedItem, Link, Position
+from tapui.projection.feed import FeedItem, Position
 from tapui.wire.message import Message
-
-__all__ = ["Feed", "FeedItem", "Link", "Position", "ReplayedFeed"]
 
 
 class Feed(Protocol):

@@ -9,10 +9,10 @@ from textual.geometry import NULL_OFFSET, NULL_SPACING, Region, Size
 from textual.layout import Layout, WidgetPlacement
 from textual.widget import Widget
 
-from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.footer import FooterLine
 from tapui.tower.app.header import HeaderLine, Note, PaneTabs
 from tapui.tower.app.layouts import PanePlace, ScreenLayout, layout_for, places, seen_panes
+from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.requests.waiting_band import WaitingBand

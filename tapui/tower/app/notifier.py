@@ -25,8 +25,8 @@ from tapui.wire.subjects import Alarm, Approval
 from tapui.wire.tower import GatewayStopping, Notice
 
 if TYPE_CHECKING:
-    from tapui.tower.app.base_app import BaseApp
     from tapui.tower.app.digest import DigestScreen
+    from tapui.tower.app.tower import Tower
 
 QUIET_SECONDS = 10.0
 """Between two calls at least; what comes meanwhile is one call with a count."""
@@ -109,7 +109,7 @@ class Notifier:
     """
 
     def __init__(
-        self, app: "BaseApp", *, rings: bool, on_notice: Callable[[str], None] | None
+        self, app: "Tower", *, rings: bool, on_notice: Callable[[str], None] | None
     ) -> None:
         self._app = app
         self._rings = rings
@@ -246,7 +246,7 @@ _STILL_NEW = 60.0
 class ReturnDigest:
     """Takes the keys that show and close the digest."""
 
-    def __init__(self, app: "BaseApp") -> None:
+    def __init__(self, app: "Tower") -> None:
         self._app = app
         self._away: tuple[float, float, UsedBefore] | None = None
         self._used: UsedBefore = {}

@@ -15,7 +15,7 @@ from tapui.tower.app.app import TowerApp
 from tapui.tower.app.feed import ReplayedFeed
 from tapui.tower.app.services import FoundRecord
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.keys.table import AREAS, Area, replay_keys
+from tapui.tower.keys.table import replay_keys
 from tapui.tower.textual.dialogs import MomentScreen
 from tapui.tower.textual.widgets import plain
 from tapui.wire import events as ev
@@ -100,10 +100,6 @@ class ReplayApp(TowerApp):
         super().__init__(feed, clock=feed.now, **wiring)
         self._replayed = feed
         self._bar = TimeBar()
-
-    @property
-    def key_areas(self) -> tuple[Area, ...]:
-        return tuple(AREAS)
 
     @property
     def can_call(self) -> bool:

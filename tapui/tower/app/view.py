@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 
 from msgspec import Raw
 
+from tapui.projection.feed import FeedItem, Link
 from tapui.projection.fold import fold
 from tapui.projection.requests.kind import session_name
 from tapui.projection.state import (
@@ -25,7 +26,6 @@ from tapui.projection.state import (
 from tapui.projection.turns.programs import has_failed
 from tapui.times import after, epoch
 from tapui.tower.app.buffers import EmitterLog, InspectedLog, Payloads, Ring, length
-from tapui.tower.app.feed import FeedItem, Link
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.emitters import Emitter, EmitterTried

@@ -9,7 +9,7 @@ from tapui import times
 from tapui.projection import approvals
 from tapui.projection.changes import changes, edited
 from tapui.projection.paragraphs import Paragraph, title, value
-from tapui.tower.app.app_protocol import Tower
+from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import Bodies
 from tapui.tower.keys.bindings import bindings

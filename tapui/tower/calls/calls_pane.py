@@ -12,7 +12,7 @@ from tapui import invocation, times
 from tapui.projection.state import is_in_flight, is_pending
 from tapui.projection.summary import summary_of, within
 from tapui.projection.turns.programs import has_failed
-from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.calls.call_sheet import ask_cancel
 from tapui.tower.keys.bindings import bindings

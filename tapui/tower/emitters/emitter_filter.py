@@ -7,7 +7,6 @@ from itertools import count
 from pathlib import PurePath
 from typing import ClassVar, Literal, NamedTuple
 
-from textual import events
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -236,7 +235,7 @@ class EmitterFilterScreen(LiveScreen[None]):
         if key in self.tower.view.state.streams:
             read_id = f"filter-{next(_ids)}"
             self.tower.view.expect_lines(read_id, key)
-            self.send(
+            self.tower.send(
                 StreamRead(id=read_id, stream=key[1], session_id=key[0], last=limits.STREAM_LINES)
             )
         self._trials = FilterTrials(
@@ -475,11 +474,11 @@ class EmitterFilterScreen(LiveScreen[None]):
         if self._can_write and self._may_apply():
             self._apply()
             id_, emitter_id = f"filter-{next(_ids)}", self._emitter.id
-            self.send(EmitterKeep(id=id_, emitter_id=emitter_id, rules=self.rules))
+            self.tower.send(EmitterKeep(id=id_, emitter_id=emitter_id, rules=self.rules))
 
     def _apply(self) -> None:
         self._is_sent = True
-        self.send(EmitterFilter(emitter_id=self._emitter.id, rules=self.rules))
+        self.tower.send(EmitterFilter(emitter_id=self._emitter.id, rules=self.rules))
         self._prompt()
 
     @property
@@ -541,9 +540,3 @@ class EmitterFilterScreen(LiveScreen[None]):
 
     def copied(self) -> str:
         return "\n".join(f"{rule.outcome} {rule.match}" for rule in self.rules)
-
-    def on_resize(self, event: events.Resize) -> None:  # type: ignore[override]
-        del event
-        super().on_resize()
-        if self.is_mounted:
-            self._paint(self.tower.view)

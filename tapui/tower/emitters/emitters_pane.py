@@ -7,7 +7,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from tapui import invocation, times
-from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.emitters import emitter_words as words
 from tapui.tower.keys.bindings import bindings
@@ -149,18 +149,18 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         if emitter is None or "run_now" not in self._can(emitter):
             return
         if words.is_active(emitter):
-            self.send(EmitterRun(emitter_id=emitter.id))
+            self.tower.send(EmitterRun(emitter_id=emitter.id))
         else:
-            self.send(EmitterStart(emitter_id=emitter.id))
+            self.tower.send(EmitterStart(emitter_id=emitter.id))
 
     def action_pause(self) -> None:
         emitter = self._emitter()
         if emitter is None or "pause" not in self._can(emitter):
             return
         if emitter.state == "paused":
-            self.send(EmitterResume(emitter_id=emitter.id))
+            self.tower.send(EmitterResume(emitter_id=emitter.id))
         else:
-            self.send(EmitterPause(emitter_id=emitter.id))
+            self.tower.send(EmitterPause(emitter_id=emitter.id))
 
     def action_stop(self) -> None:
         emitter = self._emitter()
@@ -170,7 +170,7 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
         def confirmed(is_sure: bool | None) -> None:
             if is_sure:
-                self.send(EmitterStop(emitter_id=id_))
+                self.tower.send(EmitterStop(emitter_id=id_))
 
         is_running = emitter.state == "running" and not words.is_prompt(emitter)
         lines = [
@@ -200,14 +200,14 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
     def _resume(self) -> None:
         emitter = self._emitter()
         if emitter is not None:
-            self.send(InjectsResume(provider_id=emitter.id, session_id=emitter.session_id))
+            self.tower.send(InjectsResume(provider_id=emitter.id, session_id=emitter.session_id))
 
     def _switch_injector(self) -> None:
         """Let what its stream's filter injects be sent to the agent, or be held; in the file."""
         emitter = self._emitter()
         if emitter is not None:
             wanted: Injector = "enabled" if emitter.injector == "disabled" else "disabled"
-            self.send(EmitterKeep(id=self._new_id(), emitter_id=emitter.id, injector=wanted))
+            self.tower.send(EmitterKeep(id=self._new_id(), emitter_id=emitter.id, injector=wanted))
 
     def _keep(self) -> None:
         """Write what the agent has started into the folder's file, once the person confirmed."""
@@ -218,7 +218,7 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
         def confirmed(is_sure: bool | None) -> None:
             if is_sure:
-                self.send(EmitterKeep(id=self._new_id(), emitter_id=id_))
+                self.tower.send(EmitterKeep(id=self._new_id(), emitter_id=id_))
 
         lines = [
             words.text_of(emitter),

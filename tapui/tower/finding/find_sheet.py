@@ -228,11 +228,6 @@ class FindScreen(LiveScreen[None]):
         closes = f"{self.tower.key_of('close-sheet')} closes"
         frame.border_subtitle = plain(closes, "$text-muted")
 
-    def on_resize(self) -> None:
-        super().on_resize()
-        if self.is_mounted:
-            self.show(self.tower.view, self.TOPICS)
-
     # What comes
 
     def on_find_screen_told(self, event: Told) -> None:

@@ -172,12 +172,12 @@ class InspectorScreen(LiveScreen[None]):
         self.tower.view.inspected[self.inspection] = self.heard
         super().on_mount()
         self._table.focus()
-        self.send(self._start)
+        self.tower.send(self._start)
 
     def on_unmount(self) -> None:
         self.tower.view.inspected.pop(self.inspection, None)
         if not self.heard.ended:
-            self.send(InspectStop(self.inspection))
+            self.tower.send(InspectStop(self.inspection))
 
     @property
     def _table(self) -> Table:
@@ -190,7 +190,7 @@ class InspectorScreen(LiveScreen[None]):
             self._reopen()
         if log.is_answered:
             log.is_answered = False
-            self.send(InspectRead(self.inspection))
+            self.tower.send(InspectRead(self.inspection))
         last = log.count if self.paused_at is None else self.paused_at
         self._shown = [one for one in log.lines if one.number <= last and self._finds(one)]
         follows = self.paused_at is None and table.cursor >= len(table.rows) - 1
@@ -266,12 +266,7 @@ class InspectorScreen(LiveScreen[None]):
         inspected[self.inspection] = self.heard
         self._start = replace(self._start, id=self.inspection)
         self.heard.reopen()
-        self.send(self._start)
-
-    def on_resize(self) -> None:
-        super().on_resize()
-        if self.is_mounted:
-            self._frame()
+        self.tower.send(self._start)
 
     # Keys
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from textual.binding import BindingType
 
 from tapui import times
-from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
@@ -125,7 +125,7 @@ its session three times without your input; further messages are held.
 
         def confirmed(is_sure: bool | None) -> None:
             if is_sure:
-                self.send(ProviderDisconnect(provider_id=provider.id))
+                self.tower.send(ProviderDisconnect(provider_id=provider.id))
 
         title = f"Disconnect {name_of(provider)}?"
         self.app.push_screen(ConfirmScreen(title, [consequence], "disconnect"), confirmed)
@@ -134,7 +134,7 @@ its session three times without your input; further messages are held.
         provider = self._provider()
         if provider is not None:
             for session_id in provider.paused:
-                self.send(InjectsResume(provider_id=provider.id, session_id=session_id))
+                self.tower.send(InjectsResume(provider_id=provider.id, session_id=session_id))
 
     def rows(self, view: View) -> list[Row]:
         """Connected providers, then those that just went."""
@@ -150,7 +150,7 @@ its session three times without your input; further messages are held.
         command = "bold $primary"
         return [
             ("No provider yet. One connects to", ""),
-            (f"  {self.tower.address}", command),
+            (f"  {self.tower.feed.address}", command),
             ("", ""),
             ("with the token in", ""),
             (f"  {self.tower.token_file}", command),

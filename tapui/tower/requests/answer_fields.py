@@ -18,8 +18,8 @@ from tapui.projection.requests.kind import Option
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import is_waiting
 from tapui.text import safe_text
-from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.services import MOST, EarlierFault, EarlierRequests, matched
+from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.requests.rule_proposal import RuleProposal
 from tapui.tower.table.columns import Cell, Column, Row

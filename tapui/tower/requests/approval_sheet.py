@@ -186,7 +186,7 @@ class ApprovalScreen(Sheet):
             context = RequestContext(view.state, date_and_time)
             parts = kind_of(approval).explained(context, self._asked(approval))
             if is_partial:
-                parts.append(Paragraph("RequestContext the rest of this request …", "warning"))
+                parts.append(Paragraph("Reading the rest of this request …", "warning"))
             elif whole.is_cut:
                 parts.append(Paragraph("The rest of this request was not kept.", "warning"))
             self.reader.set_parts(parts)
@@ -354,7 +354,7 @@ class ApprovalScreen(Sheet):
     def _allow(self) -> None:
         for panel in self._fields.panels(self.key):
             self._is_sent = True
-            self.send(ApprovalReveal(approval_id=self.key, sessions=panel.chosen or None))
+            self.tower.send(ApprovalReveal(approval_id=self.key, sessions=panel.chosen or None))
             return
         for form in self._fields.forms(self.key):
             try:
@@ -406,7 +406,7 @@ class ApprovalScreen(Sheet):
         is_denial = decision == "deny"
         for id_ in self._members or (self.key,):
             self._answered.add(id_)
-            self.send(
+            self.tower.send(
                 ApprovalDecide(
                     approval_id=id_,
                     decision="deny" if is_denial else "approve",

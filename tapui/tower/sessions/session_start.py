@@ -14,13 +14,13 @@ from tapui.wire.steering import SessionStarted
 from tapui.wire.subjects import Session
 
 if TYPE_CHECKING:
-    from tapui.tower.app.base_app import BaseApp
+    from tapui.tower.app.tower import Tower
 
 
 class SessionStarts:
     """Asks for what a session needs, starts it, and gives it away to a terminal."""
 
-    def __init__(self, app: "BaseApp") -> None:
+    def __init__(self, app: "Tower") -> None:
         self._app = app
         self.started = SessionsStarted(app.send, self._told)
         self._handed_over: dict[str, Session] = {}

@@ -12,8 +12,8 @@ from textual.widgets import Static
 from tapui import invocation, times
 from tapui.projection.state import is_local, listed
 from tapui.projection.words import can_stop
-from tapui.tower.app.app_protocol import RowAction
 from tapui.tower.app.services import StoreFault
+from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.sessions import session_status
@@ -235,7 +235,7 @@ port for tapui; the command beside them changes that.
             except BudgetError as error:
                 self.app.notify(str(error), severity="warning", markup=False)
             else:
-                self.send(SessionBudget(session.id, budget.tokens, budget.requests))
+                self.tower.send(SessionBudget(session.id, budget.tokens, budget.requests))
 
         title = f"Budget of {session.label or session.id}"
         said = budget_words(session.budget)
@@ -288,7 +288,7 @@ port for tapui; the command beside them changes that.
         def chosen(mode: str | None) -> None:
             for known, _about in MODES:
                 if mode == known != session.mode:
-                    self.send(SessionMode(session_id=session.id, mode=known))
+                    self.tower.send(SessionMode(session_id=session.id, mode=known))
 
         choices = [Choice(mode, mode, about) for mode, about in MODES]
         title = f"Mode of {session.label or session.id}"

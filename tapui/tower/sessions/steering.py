@@ -5,7 +5,7 @@ from collections.abc import Callable
 from textual.app import App
 
 from tapui.projection.words import can_stop
-from tapui.tower.app.app_protocol import RowAction, Tower
+from tapui.tower.app.tower import RowAction, Tower
 from tapui.tower.sessions import session_status
 from tapui.tower.textual.dialogs import AskLineScreen, Choice, ChooseScreen
 from tapui.tower.textual.sheet import ConfirmScreen

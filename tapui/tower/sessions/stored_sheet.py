@@ -10,8 +10,8 @@ from textual.containers import Vertical
 from textual.widgets import Input, Static
 
 from tapui import times
-from tapui.tower.app.app_protocol import RowAction
 from tapui.tower.app.services import SessionOnDisk, SessionStore, StoreFault
+from tapui.tower.app.tower import RowAction
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.filter import Filter, FilterError, Undecided, parse
 from tapui.tower.table.table import Table

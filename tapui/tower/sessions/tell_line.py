@@ -10,7 +10,7 @@ from textual.widgets import Input, Static
 
 from tapui.projection.words import WAYS
 from tapui.text import cut
-from tapui.tower.app.app_protocol import Tower
+from tapui.tower.app.tower import Tower
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.wire.limits import MAX_TELL

@@ -13,8 +13,8 @@ from textual.widgets import Static
 
 from tapui import invocation
 from tapui.projection.state import StreamKey
-from tapui.tower.app.app_protocol import RowAction
 from tapui.tower.app.buffers import Ring
+from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.streams.sources import TailRow
@@ -111,7 +111,9 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
     @property
     def pages(self) -> StreamPages:
         if self._pages is None:
-            self._pages = StreamPages(self.tail, lambda: self.tower.view, self.send, self._say)
+            self._pages = StreamPages(
+                self.tail, lambda: self.tower.view, self.tower.send, self._say
+            )
         return self._pages
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
@@ -430,7 +432,7 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         """Read a stream's newest lines into its ring."""
         read_id = f"streams-{next(_read_ids)}"
         self.tower.view.expect_lines(read_id, key)
-        self.send(StreamRead(id=read_id, stream=key[1], session_id=key[0], last=FIRST_LINES))
+        self.tower.send(StreamRead(id=read_id, stream=key[1], session_id=key[0], last=FIRST_LINES))
 
     def _say(self, text: str) -> None:
         self.app.notify(text, markup=False, timeout=4)

@@ -14,8 +14,8 @@ from textual.selection import Selection
 from textual.strip import Strip
 
 from tapui.projection.state import StreamKey
-from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.buffers import Ring
+from tapui.tower.app.tower import Tower
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.streams.lines import Lines
 from tapui.tower.streams.sources import TailRow
@@ -256,7 +256,6 @@ class Tail(LineView, can_focus=True):
         super().selection_updated(selection)
         if selection is not None and self.lines.is_following:
             self.stand()
-        self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """Return the text that is selected by the mouse. Lines that are selected to their end are

@@ -9,11 +9,10 @@ from textual.binding import BindingType
 from textual.content import Content
 from textual.widget import Widget
 
-from tapui.tower.app.app_protocol import RowAction, Tower
+from tapui.tower.app.tower import RowAction, Tower
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.widgets import plain
-from tapui.wire.message import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +63,6 @@ class Pane(Widget):
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint what changed. `dirty` holds at least one of `TOPICS`."""
         raise NotImplementedError
-
-    def send(self, message: Message) -> None:
-        self.tower.send(message)
 
     def set_empty(self, is_empty: bool) -> None:
         """Show the first steps instead of the content, or the content again.

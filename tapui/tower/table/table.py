@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.selection import Selection
 from textual.strip import Strip
 
-from tapui.tower.app.app_protocol import Tower
+from tapui.tower.app.tower import Tower
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import GAP, Column, Row, Widths, lines_of, widths
 from tapui.tower.table.row_paint import RowPaint
@@ -327,10 +327,6 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         self._measure()
         self._show_cursor()
-
-    def selection_updated(self, selection: Selection | None) -> None:
-        super().selection_updated(selection)
-        self.refresh()
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         whole = self._look()._replace(top=0, pinned=None)

@@ -13,7 +13,7 @@ from textual.events import Key
 from textual.widgets import Input, Static
 
 from tapui.text import safe_text
-from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.tower import RowAction
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen

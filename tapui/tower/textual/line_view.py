@@ -66,6 +66,10 @@ class LineView(ScrollView):
         start, end = crop.column_span
         return [strip.crop(start, end) for strip in strips]
 
+    def selection_updated(self, selection: Selection | None) -> None:
+        super().selection_updated(selection)
+        self.refresh()
+
     def _shown(self, y: int) -> Strip:
         strip = self.painted(y)
         selection = self.text_selection

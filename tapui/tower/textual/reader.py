@@ -122,10 +122,6 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
     def action_edge(self, index: int) -> None:
         self.scroll_to(y=self.max_scroll_y if index else 0, animate=False)
 
-    def selection_updated(self, selection: Selection | None) -> None:
-        super().selection_updated(selection)
-        self.refresh()
-
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         return extracted(selection, [line.margin + line.text for line in self._lines])
 

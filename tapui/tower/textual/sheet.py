@@ -13,15 +13,15 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from tapui.projection.paragraphs import Paragraph
-from tapui.tower.app.app_protocol import Tower
 from tapui.tower.app.footer import FooterLine
+from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.inside import OverScreen, PlainApp
 from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.widgets import plain, tone_style
 from tapui.tower.wording.marks import Mark
-from tapui.wire.message import Error, Message
+from tapui.wire.message import Error
 
 Result = TypeVar("Result")
 # Absolute: Textual reads a relative path from the module of the screen's own class.
@@ -45,9 +45,6 @@ class LiveScreen(OverScreen[Result]):
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint what changed."""
 
-    def send(self, message: Message) -> None:
-        self.tower.send(message)
-
     async def on_event(self, event: events.Event) -> None:
         """Begin nothing while the app leaves: a screen that comes then has no children."""
         if isinstance(event, events.Mount) and cast("PlainApp", self.app).has_left:
@@ -62,6 +59,8 @@ class LiveScreen(OverScreen[Result]):
 
     def on_resize(self) -> None:
         self._cover_panes()
+        if self.is_mounted:
+            self.show(self.tower.view, self.TOPICS)
 
     def _cover_panes(self) -> None:
         # Padding of the screen itself would be painted over what stands above the panes.
@@ -182,11 +181,6 @@ class Sheet(LiveScreen[None]):
         """Paint for the first time; the footer offers what works by then."""
         super().on_mount()
         self.call_after_refresh(self.refresh_bindings)
-
-    def on_resize(self) -> None:
-        super().on_resize()
-        if self.is_mounted:
-            self.show(self.tower.view, self.TOPICS)
 
     # The frame
 

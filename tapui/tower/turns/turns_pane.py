@@ -12,7 +12,7 @@ from tapui.projection.state import is_waiting
 from tapui.projection.turns.earlier_turns import TAPUI_ENDED
 from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.projection.words import can_stop
-from tapui.tower.app.app_protocol import RowAction
+from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Piece, Row
@@ -423,7 +423,7 @@ before this run of tapui.
             read_id = f"turns-{next(self._read_ids)}"
             view.expect_turns(read_id, turn.session_id, numbers)
             asked = TurnsRead(read_id, turn.session_id, turn.number + 1, len(numbers))
-            self.send(asked)
+            self.tower.send(asked)
 
     # Going there, and what can be done
 

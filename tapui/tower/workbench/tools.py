@@ -24,7 +24,7 @@ from tapui.wire.message import OfferedTool
 if TYPE_CHECKING:
     from textual.app import App
 
-    from tapui.tower.app.app_protocol import Tower
+    from tapui.tower.app.tower import Tower
 
 _ABOUT = 300
 """Characters of a tool's description that are looked at."""

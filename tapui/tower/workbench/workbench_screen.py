@@ -278,7 +278,7 @@ class WorkbenchScreen(Sheet):
             self._checker.ask(arguments)
             self._calls.keep_draft(self._tool.name, arguments)
         self._arguments = arguments
-        tool, address = self._tool.name, self.tower.address
+        tool, address = self._tool.name, self.tower.feed.address
         try:
             self._line = shell_line(address, self._session_id, tool, arguments, self._secrets)
         except NoLine as error:
