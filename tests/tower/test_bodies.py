@@ -101,6 +101,7 @@ async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be
         rig.clock.turn(1)
         await rig.press("y")
         assert "Not all of it is here yet" in rig.text
+        assert "Reading the rest of this request …" in rig.app.screen.query_one(Reader).text
         await rig.press("enter")
         assert len(rig.feed.sent) == 1, "asked once, and not approved"
         rig.feed.put(Detail(id="detail-1", approval=whole))

@@ -4,7 +4,7 @@ emitters' runs. Each is bounded."""
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Raw
 
@@ -246,3 +246,39 @@ class InspectedLog:
         """The gateway was asked again: what comes now is not what followed."""
         self.ended, self.is_lost = "", False
         self.reopened_at.add(self.count + 1)
+
+
+Reply = TypeVar("Reply")
+
+
+class Replies(Generic[Reply]):
+    """What the gateway answers, by the id of what was sent; of very many questions the newest.
+
+    The link forgets questions (`clear`): one that is awaited no longer has to be asked again.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._of: dict[str, Reply | None] = {}
+
+    def expect(self, id_: str) -> None:
+        self._of[id_] = None
+        while len(self._of) > self._most:
+            del self._of[next(iter(self._of))]
+
+    def awaits(self, id_: str) -> bool:
+        return id_ in self._of
+
+    def put(self, id_: str | None, reply: Reply) -> bool:
+        """Keep a reply until it is taken; return whether it was asked for."""
+        if id_ not in self._of:
+            return False
+        self._of[id_] = reply
+        return True
+
+    def take(self, id_: str) -> Reply | None:
+        """Return the reply, once; None while it has not come."""
+        return self._of.pop(id_) if self._of.get(id_) is not None else None
+
+    def clear(self) -> None:
+        self._of.clear()

@@ -1,48 +1,21 @@
 """The panes: one table that the main screen, the keys, the tabs, the help and the palette follow.
 
 A pane is added by an entry here (or in the `panes` that `TowerApp` is given); where it is seen is
-in `tower.layouts`.
+in `app.layouts`.
 """
+
+from collections.abc import Callable
+from functools import partial
+from pkgutil import resolve_name
 
 from tapui.tower.app.view import View
 from tapui.tower.table.pane import Pane, PaneKind
 from tapui.tower.wording.words import short_count
 
 
-def _sessions() -> type[Pane]:
-    from tapui.tower.sessions.sessions_pane import SessionsPane
-
-    return SessionsPane
-
-
-def _turns() -> type[Pane]:
-    from tapui.tower.turns.turns_pane import TurnsPane
-
-    return TurnsPane
-
-
-def _streams() -> type[Pane]:
-    from tapui.tower.streams.streams_pane import StreamsPane
-
-    return StreamsPane
-
-
-def _providers() -> type[Pane]:
-    from tapui.tower.providers.providers_pane import ProvidersPane
-
-    return ProvidersPane
-
-
-def _calls() -> type[Pane]:
-    from tapui.tower.calls.calls_pane import CallsPane
-
-    return CallsPane
-
-
-def _emitters() -> type[Pane]:
-    from tapui.tower.emitters.emitters_pane import EmittersPane
-
-    return EmittersPane
+def _class(path: str) -> Callable[[], type[Pane]]:
+    """Return what imports a pane's class, given as `module:class` below `tapui.tower`."""
+    return partial(resolve_name, f"tapui.tower.{path}")
 
 
 def _unread(view: View) -> str:
@@ -56,16 +29,16 @@ def _failed_emitters(view: View) -> str:
 
 
 PANES: tuple[PaneKind, ...] = (
-    PaneKind("sessions", "1", "Sessions", _sessions),
-    PaneKind("turns", "2", "Turns", _turns),
-    PaneKind("streams", "3", "Streams", _streams, note=_unread),
-    PaneKind("providers", "4", "Providers", _providers),
-    PaneKind("calls", "5", "Calls", _calls),
+    PaneKind("sessions", "1", "Sessions", _class("sessions.sessions_pane:SessionsPane")),
+    PaneKind("turns", "2", "Turns", _class("turns.turns_pane:TurnsPane")),
+    PaneKind("streams", "3", "Streams", _class("streams.streams_pane:StreamsPane"), note=_unread),
+    PaneKind("providers", "4", "Providers", _class("providers.providers_pane:ProvidersPane")),
+    PaneKind("calls", "5", "Calls", _class("calls.calls_pane:CallsPane")),
     PaneKind(
         "emitters",
         "6",
         "Emitters",
-        _emitters,
+        _class("emitters.emitters_pane:EmittersPane"),
         note=_failed_emitters,
         has_rows=lambda view: bool(view.state.emitters or view.state.folder_problems),
     ),

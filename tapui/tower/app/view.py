@@ -25,7 +25,7 @@ from tapui.projection.state import (
 )
 from tapui.projection.turns.programs import has_failed
 from tapui.times import after, epoch
-from tapui.tower.app.buffers import EmitterLog, InspectedLog, Payloads, Ring, length
+from tapui.tower.app.buffers import EmitterLog, InspectedLog, Payloads, Replies, Ring, length
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.emitters import Emitter, EmitterTried
@@ -102,66 +102,81 @@ _DETAIL_TOPICS: dict[str, Topic] = {
 class View:
     """The tower's model. `apply` it what the feed yields; read everything else.
 
-    `dirty` collects the topics that changed and `news` the events that call for a notice; who
-    paints takes them with `take_dirty()` and `take_news()`. `now` is the time of the last flush,
-    in seconds since the epoch; panes tell ages by it. `details` has what was read whole; None where
-    there is no more than the head. `gone` has the times at which providers went, `decided_at` those
-    at which approvals were settled. `looked_at` is when the person last pressed a key here, and
-    `failures` what has failed since this tower attached, oldest first.
+    Times are texts as in events, or seconds since the epoch where they are numbers.
     """
 
     def __init__(self) -> None:
+        # Of the gateway and the link to it
         self.state = State()
         self.link = Link("down", "connecting")
         self.run = ""
         self.seq = 0
+        self.events = 0
         self.towers = 0
         self.is_first = False
         """Whether this tower has watched longest, and so is the one that calls the person."""
-        self.events = 0
-        self.now = 0.0
-        self.rate = 0.0
+
+        # What the fold does not keep
         self.rings: dict[StreamKey, Ring] = {}
         self.life: dict[str, deque[Happening]] = {}
+        """By session: what happened to it."""
         self.writing: dict[str, str] = {}
-        """What each session's agent writes this moment, until that is a message."""
+        """By session: what its agent writes this moment, until that is a message."""
         self.codes: dict[str, RevealedCode] = {}
         self.errors: deque[tuple[str, ev.ErrorSent]] = deque(maxlen=200)
         self.gone: dict[str, str] = {}
+        """By provider: when it went."""
         self.decided_at: dict[str, str] = {}
-        self.emitter_log = EmitterLog()
-        self.looked_at = 0.0
+        """By approval: when it was settled."""
         self.failures: deque[FailedEvent] = deque(maxlen=1000)
+        """Since this tower attached, the oldest first."""
+        self.emitter_log = EmitterLog()
         self._payloads = Payloads()
-        self.muted: dict[StreamKey, None] = {}
-        """Streams whose lines are neither painted nor counted; of very many the newest."""
-        self._reads: dict[str, StreamKey] = {}
-        self._pages: dict[str, StreamLines | Error | None] = {}
-        self._trials: dict[str, EmitterTried | None] = {}
+
+        # What was asked of the gateway
         self.details: dict[DetailKey, Whole | None] = {}
+        """What was read whole; None where there is no more than the head."""
         self._detail_reads: dict[str, DetailKey] = {}
-        self.chosen_session = ""
-        """The session that is selected: others than the list of sessions show it, too."""
         self._turn_reads: dict[str, tuple[str, frozenset[int]]] = {}
-        self._news: deque[ev.Event] = deque(maxlen=100)
+        self._line_reads: dict[str, StreamKey] = {}
+        self.pages = Replies[StreamLines | Error](100)
+        """Lines that a tail reads: they go into no ring."""
+        self.trials = Replies[EmitterTried](20)
         self.inspected: dict[str, InspectedLog] = {}
         """The inspections that are on screen, by their ids."""
+
+        # Of this screen
+        self.now = 0.0
+        """The time of the last frame: panes show ages by it."""
+        self.rate = 0.0
+        """Events a second."""
+        self.looked_at = 0.0
+        """When the person last pressed a key here."""
+        self.muted: dict[StreamKey, None] = {}
+        """Streams whose lines are neither painted nor counted; of very many the newest."""
+        self.chosen_session = ""
+        """The session that is selected: others than the list of sessions show it, too."""
+        self._news: deque[ev.Event] = deque(maxlen=100)
         self._dirty: set[str] = set(ALL_TOPICS)
 
     def apply(self, item: FeedItem) -> None:
         """Take in what the feed yielded. Cheap: nothing is formatted or painted."""
         if isinstance(item, list):
             for entry in item:
-                self._happened(entry)
+                self._take_event(entry)
         elif isinstance(item, Link):
             self.link = item
             if item.state != "up":
-                self._end_inspections()
+                for log in self.inspected.values():
+                    log.lose()
+                    self._dirty.add("inspected")
             self._dirty.add("link")
         elif isinstance(item, TowerSnapshot):
             self._begin(item)
         else:
-            self._told(item)
+            self._take_message(item)
+
+    # What changed
 
     def touch(self, *topics: Topic) -> None:
         self._dirty.update(topics)
@@ -183,63 +198,12 @@ class View:
         self._news.clear()
         return news
 
+    # What was asked
+
     def expect_lines(self, read_id: str, key: StreamKey) -> None:
         """A `stream.read` with this id was sent: its lines belong to this stream."""
-        self._reads[read_id] = key
-        while len(self._reads) > 100:
-            del self._reads[next(iter(self._reads))]
-
-    def expect_page(self, read_id: str) -> None:
-        """A `stream.read` with this id was sent for a tail: its lines go into no ring."""
-        self._pages[read_id] = None
-        while len(self._pages) > 100:
-            del self._pages[next(iter(self._pages))]
-
-    def awaits_page(self, read_id: str) -> bool:
-        """Return whether this was asked for and not lost with the link since."""
-        return read_id in self._pages
-
-    def take_page(self, read_id: str) -> StreamLines | Error | None:
-        """Return what came for a tail, once; None while it has not come."""
-        found = self._pages.get(read_id)
-        if found is not None:
-            del self._pages[read_id]
-        return found
-
-    def expect_trial(self, trial_id: str) -> None:
-        """An `emitter.try` with this id was sent."""
-        self._trials[trial_id] = None
-        while len(self._trials) > 20:
-            del self._trials[next(iter(self._trials))]
-
-    def awaits_trial(self, trial_id: str) -> bool:
-        """Return whether this was asked for and not lost with the link since."""
-        return trial_id in self._trials
-
-    def take_trial(self, trial_id: str) -> EmitterTried | None:
-        """Return what came for a trial, once; None while it has not come."""
-        found = self._trials.get(trial_id)
-        if found is not None:
-            del self._trials[trial_id]
-        return found
-
-    def ring(self, key: StreamKey) -> Ring:
-        found = self.rings.get(key)
-        if found is None:
-            found = self.rings[key] = Ring(is_muted=key in self.muted)
-        return found
-
-    def mute(self, key: StreamKey, *, is_muted: bool) -> None:
-        """Paint and count the lines of a stream no longer, or again; this tower remembers it."""
-        self.muted.pop(key, None)
-        if is_muted:
-            self.muted[key] = None
-            if len(self.muted) > KEPT_MUTED:
-                del self.muted[next(iter(self.muted))]
-        ring = self.ring(key)
-        ring.is_muted = is_muted
-        ring.mark_read()
-        self._dirty.add("streams")
+        self._line_reads[read_id] = key
+        _keep_newest(self._line_reads, 100)
 
     def expect_detail(self, read_id: str, key: DetailKey) -> None:
         """A `detail.read` with this id was sent."""
@@ -249,28 +213,47 @@ class View:
         """Return whether this was asked for and has not come yet."""
         return key in self._detail_reads.values()
 
-    def choose_session(self, session_id: str) -> None:
-        """Another session is selected; "" for none."""
-        if session_id != self.chosen_session:
-            self.chosen_session = session_id
-            self._dirty.add("life")
-
     def expect_turns(self, read_id: str, session_id: str, numbers: Iterable[int]) -> None:
         """A `turns.read` with this id was sent: these turns of a session were asked for."""
         self._turn_reads[read_id] = (session_id, frozenset(numbers))
 
     def is_turn_awaited(self, session_id: str, number: int) -> bool:
         """Return whether this turn was asked for and has not come yet."""
-        return any(
-            session_id == asked and number in numbers
-            for asked, numbers in self._turn_reads.values()
-        )
+        reads = self._turn_reads.values()
+        return any(session_id == of and number in numbers for of, numbers in reads)
+
+    # What the person does here
+
+    def mute(self, key: StreamKey, *, is_muted: bool) -> None:
+        """Paint and count the lines of a stream no longer, or again; this tower remembers it."""
+        self.muted.pop(key, None)
+        if is_muted:
+            self.muted[key] = None
+            _keep_newest(self.muted, KEPT_MUTED)
+        ring = self.ring(key)
+        ring.is_muted = is_muted
+        ring.mark_read()
+        self._dirty.add("streams")
+
+    def choose_session(self, session_id: str) -> None:
+        """Another session is selected; "" for none."""
+        if session_id != self.chosen_session:
+            self.chosen_session = session_id
+            self._dirty.add("life")
 
     def mark_read(self, key: StreamKey) -> None:
         ring = self.rings.get(key)
         if ring is not None and ring.unread:
             ring.mark_read()
             self._dirty.add("streams")
+
+    # What panes read
+
+    def ring(self, key: StreamKey) -> Ring:
+        found = self.rings.get(key)
+        if found is None:
+            found = self.rings[key] = Ring(is_muted=key in self.muted)
+        return found
 
     def arguments(self, call: subjects.Call) -> Raw | subjects.Cut | None:
         """Return a call's arguments: whole if an event brought them whole and they still fit."""
@@ -302,11 +285,8 @@ class View:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing but the session that tapui itself has."""
-        return not (
-            self.providers
-            or self.state.unattached
-            or not all(is_local(one) for one in self.state.sessions.values())
-        )
+        has_sessions = any(not is_local(one) for one in self.state.sessions.values())
+        return not (self.providers or self.state.unattached or has_sessions)
 
     @property
     def unseen_failures(self) -> int:
@@ -332,19 +312,18 @@ class View:
         """Return a session's label (not made safe), or its id where it has none."""
         return session_name(self.state, session_id)
 
+    # What comes
+
     def _begin(self, snapshot: TowerSnapshot) -> None:
+        """The link is there, perhaps again: `state` is all anew, and what was asked is lost."""
         if snapshot.run != self.run:
-            self.rings.clear()
-            self.life.clear()
-            self.codes.clear()
-            self.errors.clear()
+            for kept in (self.rings, self.life, self.codes, self.errors):
+                kept.clear()
             self._payloads.clear()
             self.emitter_log.clear()
         self.writing.clear()
-        self._detail_reads.clear()  # asked of a link that is gone
-        self._turn_reads.clear()
-        self._pages.clear()
-        self._trials.clear()
+        for asked in (self._detail_reads, self._turn_reads, self.pages, self.trials):
+            asked.clear()
         if self.inspected:
             self._dirty.add("inspected")
         self.run = snapshot.run
@@ -365,157 +344,130 @@ class View:
             del self.rings[key]
         self._dirty |= ALL_TOPICS
 
-    def _told(self, message: Message) -> None:
-        if isinstance(message, TowersChanged):
-            self.towers = message.towers
-            self.is_first = message.is_first
-            self._dirty.add("link")
-        elif isinstance(message, NowText):
-            if message.session_id in self.state.sessions:
+    def _take_message(self, message: Message) -> None:
+        match message:
+            case TowersChanged():
+                self.towers, self.is_first = message.towers, message.is_first
+                self._dirty.add("link")
+            case NowText() if message.session_id in self.state.sessions:
                 self.writing[message.session_id] = message.text
                 self._dirty.add("life")
-        elif isinstance(message, RevealedCode):
-            self.codes[message.approval_id] = message
-            self._dirty.add("approvals")
-        elif isinstance(message, (StreamLines, Error)) and message.id in self._pages:
-            self._pages[message.id] = message
-            self._dirty.add("streams")
-        elif isinstance(message, StreamLines):
-            key = self._reads.pop(message.id, None)
-            if key is not None and key in self.rings:
-                self.rings[key].merge(message.lines)
+            case RevealedCode():
+                self.codes[message.approval_id] = message
+                self._dirty.add("approvals")
+            case StreamLines() | Error() if self.pages.put(message.id, message):
                 self._dirty.add("streams")
-        elif isinstance(message, EmitterTried):
-            if message.id in self._trials:
-                self._trials[message.id] = message
+            case StreamLines():
+                key = self._line_reads.pop(message.id, None)
+                if key is not None and key in self.rings:
+                    self.rings[key].merge(message.lines)
+                    self._dirty.add("streams")
+            case EmitterTried() if self.trials.put(message.id, message):
                 self._dirty.add("emitters")
-        elif isinstance(message, TurnsList):
-            session_id, _numbers = self._turn_reads.pop(message.id, ("", frozenset()))
-            known = self.state.turns.get(session_id)
-            if known is not None:
-                for turn in message.turns:
-                    known.fill(turn)
-            self._dirty.add("life")
-        elif isinstance(message, (InspectLines, InspectEnded)):
-            log = self.inspected.get(message.id)
-            if log is not None:
-                log.take(message)
+            case TurnsList():
+                session_id, _numbers = self._turn_reads.pop(message.id, ("", frozenset()))
+                known = self.state.turns.get(session_id)
+                if known is not None:
+                    for turn in message.turns:
+                        known.fill(turn)
+                self._dirty.add("life")
+            case InspectLines() | InspectEnded() if message.id in self.inspected:
+                self.inspected[message.id].take(message)
                 self._dirty.add("inspected")
-        elif isinstance(message, Detail):
-            asked = self._detail_reads.pop(message.id, None)
-            if asked is not None:
+            case Detail():
                 found = message.call or message.approval or message.provider or message.emitter
-                self._keep_detail(asked, found)
-        elif isinstance(message, Error) and message.reply_to == "detail.read":
-            refused = [message.id] if message.id is not None else list(self._detail_reads)
-            for read_id in refused:
-                asked = self._detail_reads.pop(read_id, None)
-                if asked is not None:
-                    self._keep_detail(asked, None)
+                self._keep_detail(message.id, found)
+            case Error(reply_to="detail.read", id=None):  # it does not name the read
+                for read_id in list(self._detail_reads):
+                    self._keep_detail(read_id, None)
+            case Error(reply_to="detail.read", id=str(read_id)):
+                self._keep_detail(read_id, None)
 
-    def _end_inspections(self) -> None:
-        for log in self.inspected.values():
-            log.lose()
-            self._dirty.add("inspected")
+    def _keep_detail(self, read_id: str, whole: Whole | None) -> None:
+        key = self._detail_reads.pop(read_id, None)
+        if key is not None:
+            self.details[key] = whole
+            _keep_newest(self.details, KEPT_DETAILS)
+            self._dirty.add(_DETAIL_TOPICS[key[0]])
 
-    def _keep_detail(self, key: DetailKey, whole: Whole | None) -> None:
-        self.details[key] = whole
-        while len(self.details) > KEPT_DETAILS:
-            del self.details[next(iter(self.details))]
-        self._dirty.add(_DETAIL_TOPICS[key[0]])
-
-    def _happened(self, entry: ev.Entry) -> None:
+    def _take_event(self, entry: ev.Entry) -> None:
         if entry.seq <= self.seq:
             return
         self.seq = entry.seq
         self.events += 1
         event = entry.event
         fold(self.state, event, entry.ts)
-        kind = type(event)
-        self._dirty.update(_TOPICS[kind])
-        if kind is ev.StreamPosted:
-            self._posted(event)
+        self._dirty.update(_TOPICS[type(event)])
+        if isinstance(event, ev.StreamPosted):  # by far the most
+            self.ring((event.session_id, event.stream)).append(event.line)
         else:
-            self._note(event, entry.ts)
-
-    def _posted(self, event: Any) -> None:
-        self.ring((event.session_id, event.stream)).append(event.line)
-
-    def _note(self, event: ev.Event, ts: str) -> None:
-        if isinstance(event, ev.CallStarted):
-            if length(event.call.args) > limits.DETAIL_BYTES:
-                self._payloads.keep(event.call.id, args=event.call.args)
-        elif isinstance(event, ev.CallFinished):
-            call = event.call
-            if length(call.data) > limits.DETAIL_BYTES:
-                self._payloads.keep(call.id, data=call.data)
-            if self._has_failed(call):
-                self.failures.append(FailedEvent(epoch(ts) or 0.0, call.session_id, call.id))
-        elif isinstance(event, ev.SessionHappened):
-            data, data_cut = _small(event)
-            ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
-            ring.append(Happening(ts, event.event, data, data_cut))
-            if event.event in _FAILED:
-                self.failures.append(FailedEvent(epoch(ts) or 0.0, event.session_id, ""))
-            if event.event in _WRITTEN:
-                self.writing.pop(event.session_id, None)
-            if event.event == "session.context":
-                self._dirty.add("sessions")
-        elif isinstance(event, ev.EmitterChanged):
-            self.emitter_log.counted(event.emitter.id, event.emitter.counts.lines, ts)
-        elif isinstance(event, ev.EmitterCounted):
-            self.emitter_log.counted(event.emitter_id, event.counts.lines, ts)
-        elif isinstance(event, ev.EmitterGone):
-            self.emitter_log.gone(event.emitter_id)
-        elif isinstance(event, ev.SpanEnded):
-            self._emitter_ran(event)
-        elif isinstance(event, ev.StreamMoved):
-            moved = self.rings.pop((event.former, event.stream), None)
-            if moved is not None:
-                self.rings[event.session_id, event.stream] = moved
-        elif isinstance(event, ev.SessionReplaced):
-            self._rename(event.replaces, event.session_id)
-        elif isinstance(event, ev.SessionClosed):
-            self.life.pop(event.session_id, None)
-            self.writing.pop(event.session_id, None)
-            for key in [key for key in self.rings if key[0] == event.session_id]:
-                del self.rings[key]
-            for key in [key for key in self.muted if key[0] == event.session_id]:
-                del self.muted[key]
-            if event.session.headless:
+            self._keep_of(event, entry.ts)
+            if _is_news(event):
                 self._news.append(event)
-        elif isinstance(event, (ev.InjectPaused, ev.CommandAsked)):
-            self._news.append(event)
-        elif isinstance(event, ev.ProviderDisconnected):
-            self.gone = {id_: at for id_, at in self.gone.items() if id_ in self.state.providers}
-            self.gone[event.provider.id] = ts
-        elif isinstance(event, ev.ErrorSent):
-            self.errors.append((ts, event))
-        elif isinstance(event, (ev.ApprovalDecided, ev.ApprovalExpired, ev.ApprovalWithdrawn)):
-            self.codes.pop(event.approval.id, None)
-            self.decided_at = {
-                id_: at for id_, at in self.decided_at.items() if id_ in self.state.approvals
-            }
-            self.decided_at[event.approval.id] = ts
-        elif isinstance(
-            event, (ev.ProviderMoved, ev.ApprovalRequested, ev.OrderChanged, ev.AlarmRaised)
-        ) or (isinstance(event, ev.ModeChanged) and event.state == "failed"):
-            self._news.append(event)
+
+    def _keep_of(self, event: ev.Event, ts: str) -> None:
+        """Keep what the fold does not."""
+        match event:
+            case ev.CallStarted(call=call):
+                if length(call.args) > limits.DETAIL_BYTES:
+                    self._payloads.keep(call.id, args=call.args)
+            case ev.CallFinished(call=call):
+                if length(call.data) > limits.DETAIL_BYTES:
+                    self._payloads.keep(call.id, data=call.data)
+                # The event has no arguments, which say whether an exit code is a failure.
+                if has_failed(self.state.recent_calls.get(call.id, call)):
+                    self._failed(ts, call.session_id, call.id)
+            case ev.SessionHappened():
+                ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
+                ring.append(Happening(ts, event.event, *_small(event)))
+                if event.event in _FAILED:
+                    self._failed(ts, event.session_id)
+                if event.event in _WRITTEN:
+                    self.writing.pop(event.session_id, None)
+                if event.event == "session.context":
+                    self._dirty.add("sessions")
+            case ev.EmitterChanged(emitter=emitter):
+                self.emitter_log.counted(emitter.id, emitter.counts.lines, ts)
+            case ev.EmitterCounted():
+                self.emitter_log.counted(event.emitter_id, event.counts.lines, ts)
+            case ev.EmitterGone():
+                self.emitter_log.gone(event.emitter_id)
+            case ev.SpanEnded() if event.span.name == "emitter":
+                self._emitter_ran(event)
+            case ev.StreamMoved():
+                moved = self.rings.pop((event.former, event.stream), None)
+                if moved is not None:
+                    self.rings[event.session_id, event.stream] = moved
+            case ev.SessionReplaced():
+                self._rename(event.replaces, event.session_id)
+            case ev.SessionClosed():
+                self.life.pop(event.session_id, None)
+                self.writing.pop(event.session_id, None)
+                for streams in (self.rings, self.muted):
+                    for key in [key for key in streams if key[0] == event.session_id]:
+                        del streams[key]
+            case ev.ProviderDisconnected():
+                there = self.state.providers
+                self.gone = {id_: at for id_, at in self.gone.items() if id_ in there}
+                self.gone[event.provider.id] = ts
+            case ev.ErrorSent():
+                self.errors.append((ts, event))
+            case ev.ApprovalDecided() | ev.ApprovalExpired() | ev.ApprovalWithdrawn():
+                self.codes.pop(event.approval.id, None)
+                known = self.state.approvals
+                self.decided_at = {id_: at for id_, at in self.decided_at.items() if id_ in known}
+                self.decided_at[event.approval.id] = ts
+
+    def _failed(self, ts: str, session_id: str, call_id: str = "") -> None:
+        self.failures.append(FailedEvent(epoch(ts) or 0.0, session_id, call_id))
 
     def _emitter_ran(self, event: ev.SpanEnded) -> None:
         """Keep the run of an emitter; other spans are in the records alone."""
-        span = event.span
-        if span.name != "emitter":
-            return
         for emitter in self.state.emitters.values():
-            if (emitter.session_id, emitter.name) == (event.session_id, span.emitter):
-                self.emitter_log.ran(emitter, span)
+            if (emitter.session_id, emitter.name) == (event.session_id, event.span.emitter):
+                self.emitter_log.ran(emitter, event.span)
                 self._dirty.add("emitters")
                 return
-
-    def _has_failed(self, call: subjects.Call) -> bool:
-        """Return whether a call failed that an event tells of without its arguments."""
-        return has_failed(self.state.recent_calls.get(call.id, call))
 
     def _rename(self, old: str, new: str) -> None:
         for key in [key for key in self.rings if key[0] == old]:
@@ -526,6 +478,20 @@ class View:
             self.life.setdefault(new, self.life.pop(old))
 
 
+def _keep_newest(kept: dict[Any, Any], most: int) -> None:
+    while len(kept) > most:
+        del kept[next(iter(kept))]
+
+
+def _is_news(event: ev.Event) -> bool:
+    """Return whether an event calls for a notice."""
+    if isinstance(event, ev.SessionClosed):
+        return event.session.headless
+    return isinstance(event, _NEWS) or (
+        isinstance(event, ev.ModeChanged) and event.state == "failed"
+    )
+
+
 def _small(event: ev.SessionHappened) -> tuple[Raw | None, subjects.Cut | None]:
     data, data_cut = event.data, event.data_cut
     if data is not None and length(data) > limits.DETAIL_BYTES:
@@ -534,6 +500,14 @@ def _small(event: ev.SessionHappened) -> tuple[Raw | None, subjects.Cut | None]:
     return data, data_cut
 
 
+_NEWS = (
+    ev.AlarmRaised,
+    ev.ApprovalRequested,
+    ev.CommandAsked,
+    ev.InjectPaused,
+    ev.OrderChanged,
+    ev.ProviderMoved,
+)
 _TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.SessionOpened: ("sessions",),
     ev.SessionUpdated: ("sessions",),

@@ -96,11 +96,11 @@ class FilterTrials:
         """Take the answer that has come, and ask what is to be asked next."""
         asked = self._asked
         if asked is not None:
-            answer = self._view.take_trial(asked.id)
+            answer = self._view.trials.take(asked.id)
             if answer is not None:
                 self._asked = None
                 self._take(asked, answer)
-            elif self._view.awaits_trial(asked.id):
+            elif self._view.trials.awaits(asked.id):
                 return
             else:  # it was asked of a link that is gone
                 self._asked, self._is_stale = None, True
@@ -151,7 +151,7 @@ class FilterTrials:
 
     def _ask(self, asked: _Asked, rules: list[FilterRule]) -> None:
         self._asked = asked
-        self._view.expect_trial(asked.id)
+        self._view.trials.expect(asked.id)
         self._send(EmitterTry(id=asked.id, emitter_id=self._emitter_id, rules=rules))
 
 

@@ -79,7 +79,7 @@ class StreamPages:
         self._left -= 1
         read_id = f"page-{next(_read_ids)}"
         self._asked = (read_id, wanted)
-        self._view().expect_page(read_id)
+        self._view().pages.expect(read_id)
         self._send(
             StreamRead(
                 id=read_id,
@@ -103,7 +103,7 @@ class StreamPages:
         for key in lines.keys:
             read_id = f"page-{next(_read_ids)}"
             self._jumps[read_id] = key
-            self._view().expect_page(read_id)
+            self._view().pages.expect(read_id)
             self._send(
                 StreamRead(
                     id=read_id, stream=key[1], session_id=key[0], last=STREAM_LINES // 2, at=ts
@@ -116,10 +116,10 @@ class StreamPages:
             self._take_jumps(view)
         elif self._asked is not None:
             read_id, wanted = self._asked
-            if not view.awaits_page(read_id):
+            if not view.pages.awaits(read_id):
                 self._asked = None
                 return
-            found = view.take_page(read_id)
+            found = view.pages.take(read_id)
             if found is None:
                 return
             self._asked = None
@@ -146,10 +146,10 @@ class StreamPages:
 
     def _take_jumps(self, view: View) -> None:
         for read_id, key in list(self._jumps.items()):
-            if not view.awaits_page(read_id):
+            if not view.pages.awaits(read_id):
                 self.forget()
                 return
-            found = view.take_page(read_id)
+            found = view.pages.take(read_id)
             if found is not None:
                 del self._jumps[read_id]
                 self._found[key] = found.lines if isinstance(found, StreamLines) else []

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import msgspec
 from textual.app import App
 from textual.theme import Theme
 
@@ -17,6 +19,9 @@ Stamp = tuple[tuple[str, int, int], ...]
 
 _NATIVE = ("ansi-background", "ansi-foreground")
 """Variables that Textual's own styles use in a theme of the terminal's colours."""
+
+
+_TONES = ("primary", "secondary", "accent", "warning", "error", "success")
 
 
 def load(folders: Sequence[Path]) -> tuple[dict[str, Theme], list[str]]:
@@ -59,22 +64,8 @@ def read(path: Path) -> Theme:
     Raises ThemeError for a file that is not a theme and OSError for one that cannot be read.
     """
     parsed = theme_files.read(path)
-    colors = parsed.colors
-    theme = Theme(
-        name=path.stem,
-        primary=colors.primary,
-        secondary=colors.secondary,
-        accent=colors.accent,
-        background=colors.background,
-        foreground=colors.foreground,
-        surface=colors.surface,
-        panel=colors.panel,
-        success=colors.success,
-        warning=colors.warning,
-        error=colors.error,
-        dark=parsed.dark,
-        ansi=parsed.ansi,
-    )
+    colors = msgspec.structs.asdict(parsed.colors)
+    theme = Theme(path.stem, dark=parsed.dark, ansi=parsed.ansi, **colors)
     for key in parsed.variables:
         if key not in _variables() and not (parsed.ansi and key in _NATIVE):
             raise ThemeError(f"variables.{key}: there is no such variable; remove it")
@@ -114,16 +105,8 @@ def without_colours(theme: Theme) -> Theme:
     plain = theme.foreground
     if plain is None:
         return theme
-    return replace(
-        theme,
-        primary=plain,
-        secondary=plain,
-        accent=plain,
-        warning=plain,
-        error=plain,
-        success=plain,
-        variables={**theme.variables, "footer-key-foreground": plain},
-    )
+    tones: dict[str, Any] = dict.fromkeys(_TONES, plain)
+    return replace(theme, **tones, variables={**theme.variables, "footer-key-foreground": plain})
 
 
 DEFAULT = "tapui-dark"
@@ -165,9 +148,7 @@ class ThemeChoice:
 
     def complete(self) -> list[str]:
         """Read all themes, once; return what is wrong."""
-        if self.names:
-            return []
-        return self._read()
+        return [] if self.names else self._read()
 
     def reload(self) -> list[str]:
         """Read the themes again if a file changed, and show it; return what is wrong."""
