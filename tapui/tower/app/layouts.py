@@ -20,25 +20,18 @@ class PanePlace(NamedTuple):
     height: int
 
 
-@dataclass(frozen=True, slots=True)
-class PaneSlot:
-    """The ids of panes that take turns in one place; the first is there unless another is asked
-    for. `share` is its part of the column's height."""
+class PaneColumn(NamedTuple):
+    """A column with its share of the shelf's width.
 
-    panes: tuple[str, ...]
-    share: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class PaneColumn:
-    """Slots from top to bottom, with the column's share of the shelf's width."""
+    `slots` are its slots from top to bottom, with their shares of its height. A slot is the ids of
+    the panes that take turns in it; the first is there unless another is asked for.
+    """
 
     share: int
-    slots: tuple[PaneSlot, ...]
+    slots: dict[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class PaneShelf:
+class PaneShelf(NamedTuple):
     """Columns side by side, with the shelf's share of the height."""
 
     share: int
@@ -60,12 +53,12 @@ class ScreenLayout:
     shelves: tuple[PaneShelf, ...]
 
 
-_ALL = ("sessions", "turns", "streams", "providers", "calls", "emitters")
+def _shelf(share: int, *columns: tuple[int, dict[str, int]]) -> PaneShelf:
+    return PaneShelf(share, tuple(PaneColumn(*column) for column in columns))
 
 
-def _one(*panes: str) -> tuple[PaneShelf, ...]:
-    return (PaneShelf(1, (PaneColumn(1, (PaneSlot(panes),)),)),)
-
+_SESSIONS = (1, {"sessions": 1})
+_ONE = (_shelf(1, (1, {"sessions turns streams providers calls emitters": 1})),)
 
 LAYOUTS: tuple[ScreenLayout, ...] = (
     ScreenLayout(
@@ -74,21 +67,11 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
         waiting=5,
         has_tabs=False,
         shelves=(
-            PaneShelf(
+            _shelf(
                 1,
-                (
-                    PaneColumn(72, (PaneSlot(("sessions",)),)),
-                    PaneColumn(74, (PaneSlot(("turns",)),)),
-                    PaneColumn(
-                        54,
-                        (
-                            PaneSlot(("streams",), 16),
-                            PaneSlot(("emitters",), 8),
-                            PaneSlot(("calls",), 14),
-                            PaneSlot(("providers",), 8),
-                        ),
-                    ),
-                ),
+                (72, {"sessions": 1}),
+                (74, {"turns": 1}),
+                (54, {"streams": 16, "emitters": 8, "calls": 14, "providers": 8}),
             ),
         ),
     ),
@@ -98,21 +81,11 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
         waiting=5,
         has_tabs=False,
         shelves=(
-            PaneShelf(11, (PaneColumn(1, (PaneSlot(("sessions",)),)),)),
-            PaneShelf(
+            _shelf(11, _SESSIONS),
+            _shelf(
                 27,
-                (
-                    PaneColumn(92, (PaneSlot(("turns",)),)),
-                    PaneColumn(
-                        68,
-                        (
-                            PaneSlot(("streams",), 11),
-                            PaneSlot(("emitters",), 7),
-                            PaneSlot(("calls",), 9),
-                            PaneSlot(("providers",), 7),
-                        ),
-                    ),
-                ),
+                (92, {"turns": 1}),
+                (68, {"streams": 11, "emitters": 7, "calls": 9, "providers": 7}),
             ),
         ),
     ),
@@ -122,20 +95,9 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
         waiting=5,
         has_tabs=False,
         shelves=(
-            PaneShelf(8, (PaneColumn(1, (PaneSlot(("sessions",)),)),)),
-            PaneShelf(
-                21,
-                (
-                    PaneColumn(84, (PaneSlot(("turns", "calls")),)),
-                    PaneColumn(
-                        36,
-                        (
-                            PaneSlot(("streams",), 13),
-                            PaneSlot(("emitters",), 8),
-                            PaneSlot(("providers",), 8),
-                        ),
-                    ),
-                ),
+            _shelf(8, _SESSIONS),
+            _shelf(
+                21, (84, {"turns calls": 1}), (36, {"streams": 13, "emitters": 8, "providers": 8})
             ),
         ),
     ),
@@ -145,61 +107,19 @@ LAYOUTS: tuple[ScreenLayout, ...] = (
         waiting=5,
         has_tabs=True,
         shelves=(
-            PaneShelf(13, (PaneColumn(1, (PaneSlot(("sessions",)),)),)),
-            PaneShelf(9, (PaneColumn(1, (PaneSlot(_ALL[1:]),)),)),
+            _shelf(13, _SESSIONS),
+            _shelf(9, (1, {"turns streams providers calls emitters": 1})),
         ),
     ),
-    ScreenLayout(
-        width=40,
-        height=16,
-        waiting=2,
-        has_tabs=True,
-        shelves=_one(*_ALL),
-    ),
-    ScreenLayout(
-        width=0,
-        height=10,
-        waiting=1,
-        has_tabs=True,
-        shelves=_one(*_ALL),
-    ),
-    ScreenLayout(
-        width=0,
-        height=0,
-        waiting=0,
-        has_tabs=False,
-        shelves=_one(*_ALL),
-    ),
+    ScreenLayout(width=40, height=16, waiting=2, has_tabs=True, shelves=_ONE),
+    ScreenLayout(width=0, height=10, waiting=1, has_tabs=True, shelves=_ONE),
+    ScreenLayout(width=0, height=0, waiting=0, has_tabs=False, shelves=_ONE),
 )
 """The first that fits is taken: the largest come first, the last fits every terminal."""
 
 
 def layout_for(width: int, height: int) -> ScreenLayout:
     return next(one for one in LAYOUTS if one.width <= width and one.height <= height)
-
-
-def seen_panes(
-    layout: ScreenLayout,
-    panes: Sequence[str],
-    recent: Sequence[str],
-    *,
-    is_zoomed: bool = False,
-    bare: Collection[str] = (),
-) -> list[str]:
-    """Return the ids of the panes that are in sight, in the order of `panes`.
-
-    `panes` are all there are; `recent` are those that were gone to, the last one last. Zoomed,
-    that last one has all the room. `bare` ones have had nothing to show yet.
-    """
-    if is_zoomed and recent:
-        return [recent[-1]]
-    found = {
-        _taken(slot, recent)
-        for shelf in _filled(layout, _placed(panes, recent, bare))
-        for column in shelf.columns
-        for slot in column.slots
-    }
-    return [pane for pane in panes if pane in found]
 
 
 def places(
@@ -212,67 +132,58 @@ def places(
     is_zoomed: bool = False,
     bare: Collection[str] = (),
 ) -> dict[str, PanePlace]:
-    """Return where the panes in sight are within an area of this size."""
+    """Return where the panes in sight are within an area of this size.
+
+    `panes` are all there are; `recent` are those that were gone to, the last one last. Zoomed,
+    that last one has all the room. `bare` ones have had nothing to show yet.
+    """
     if is_zoomed and recent:
         return {recent[-1]: PanePlace(0, 0, width, height)}
-    found: dict[str, PanePlace] = {}
-    shelves = _filled(layout, _placed(panes, recent, bare))
+    placed: dict[str, PanePlace] = {}
+    shelves = _filled(layout, [one for one in panes if one not in bare or one in recent[-1:]])
     y = 0
     for shelf, tall in zip(shelves, _parts([one.share for one in shelves], height), strict=True):
         x = 0
         wide = _parts([one.share for one in shelf.columns], width)
         for column, across in zip(shelf.columns, wide, strict=True):
             top = y
-            down = _parts([one.share for one in column.slots], tall)
+            down = _parts(list(column.slots.values()), tall)
             for slot, deep in zip(column.slots, down, strict=True):
-                found[_taken(slot, recent)] = PanePlace(x, top, across, deep)
+                ids = slot.split()
+                pane = next((one for one in reversed(recent) if one in ids), ids[0])
+                placed[pane] = PanePlace(x, top, across, deep)
                 top += deep
             x += across
         y += tall
-    return found
-
-
-def _placed(panes: Sequence[str], recent: Sequence[str], bare: Collection[str]) -> list[str]:
-    """Return the panes that have a place: not those that are bare, unless the person is there."""
-    return [one for one in panes if one not in bare or one in recent[-1:]]
-
-
-def _taken(slot: PaneSlot, recent: Sequence[str]) -> str:
-    return next((one for one in reversed(recent) if one in slot.panes), slot.panes[0])
+    return placed
 
 
 def _filled(layout: ScreenLayout, panes: Sequence[str]) -> list[PaneShelf]:
     """Return the shelves with the panes that there are; what holds none is left out."""
-    named = {
-        pane
-        for shelf in layout.shelves
-        for column in shelf.columns
-        for slot in column.slots
-        for pane in slot.panes
-    }
-    others = tuple(pane for pane in panes if pane not in named)
+    named: set[str] = set()
     shelves: list[PaneShelf] = []
     for shelf in layout.shelves:
         columns: list[PaneColumn] = []
         for column in shelf.columns:
-            slots = [
-                PaneSlot(held, slot.share)
-                for slot in column.slots
-                if (held := tuple(pane for pane in slot.panes if pane in panes))
-            ]
+            slots: dict[str, int] = {}
+            for slot, share in column.slots.items():
+                named.update(slot.split())
+                if held := " ".join(pane for pane in slot.split() if pane in panes):
+                    slots[held] = share
             if slots:
-                columns.append(PaneColumn(column.share, tuple(slots)))
+                columns.append(PaneColumn(column.share, slots))
         if columns:
             shelves.append(PaneShelf(shelf.share, tuple(columns)))
+    others = " ".join(pane for pane in panes if pane not in named)
     if not others:
         return shelves
     if not shelves:
-        return list(_one(*others))
+        return [_shelf(1, (1, {others: 1}))]
     *first, last = shelves
     *left, right = last.columns
-    *upper, lowest = right.slots
-    slots_now = (*upper, PaneSlot((*lowest.panes, *others), lowest.share))
-    return [*first, PaneShelf(last.share, (*left, PaneColumn(right.share, slots_now)))]
+    *upper, (lowest, share) = right.slots.items()
+    slots = dict([*upper, (f"{lowest} {others}", share)])
+    return [*first, PaneShelf(last.share, (*left, PaneColumn(right.share, slots)))]
 
 
 def _parts(shares: Sequence[int], size: int) -> list[int]:

@@ -11,7 +11,7 @@ from textual.widget import Widget
 
 from tapui.tower.app.footer import FooterLine
 from tapui.tower.app.header import HeaderLine, Note, PaneTabs
-from tapui.tower.app.layouts import PanePlace, ScreenLayout, layout_for, places, seen_panes
+from tapui.tower.app.layouts import PanePlace, ScreenLayout, layout_for, places
 from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
@@ -31,11 +31,11 @@ class Tiles(Layout):
         self, parent: Widget, children: list[Widget], size: Size, greedy: bool = True
     ) -> list[WidgetPlacement]:
         del greedy
-        found = cast("PaneArea", parent).places(size)
+        placed = cast("PaneArea", parent).places(size)
         return [
-            WidgetPlacement(Region(*found[pane.kind.id]), NULL_OFFSET, NULL_SPACING, pane)
+            WidgetPlacement(Region(*placed[pane.kind.id]), NULL_OFFSET, NULL_SPACING, pane)
             for pane in cast("list[Pane]", children)
-            if pane.kind.id in found
+            if pane.kind.id in placed
         ]
 
 
@@ -61,13 +61,8 @@ class PaneArea(Widget):
 
     @property
     def seen(self) -> list[str]:
-        return seen_panes(
-            self.screen_layout,
-            self.pane_ids,
-            self.recent,
-            is_zoomed=self.is_zoomed,
-            bare=self.bare,
-        )
+        placed = self.places(self.size)
+        return [pane for pane in self.pane_ids if pane in placed]
 
     def places(self, size: Size) -> dict[str, PanePlace]:
         return places(

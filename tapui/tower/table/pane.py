@@ -20,7 +20,7 @@ class PaneKind:
     """A pane as the tower lists it: what is known before it is made.
 
     `load` imports its class: a pane that is not seen costs nothing. `note` is shown beside its
-    title, such as what failed. Its place is in `tower.layouts`; one with `has_rows` has none until
+    title, such as what failed. Its place is in `app.layouts`; one with `has_rows` has none until
     that has said yes once.
     """
 
