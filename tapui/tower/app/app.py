@@ -7,13 +7,12 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual import work
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.events import Event, Key, MouseDown, Paste
 
-from tapui.projection.feed import Link
+from tapui.projection.feed import FeedItem, Link
 from tapui.projection.state import StreamKey, is_local
 from tapui.tower.app.base_app import BaseApp
-from tapui.tower.app.exit import AppExit
 from tapui.tower.app.feed import Feed
 from tapui.tower.app.frames import Frames
 from tapui.tower.app.notifier import Notifier, ReturnDigest
@@ -49,11 +48,9 @@ def _palette() -> "type[Provider]":
 class TowerApp(BaseApp):
     """The tower over one feed. `run()` returns an `Outcome` or the reason given to `leave`.
 
-    `on_start_here`, where given, makes a tower that lost its gateway offer to start one;
-    `on_demo` makes an empty tower offer the demonstration; with `can_go_on` the gateway inside can
-    go on without its screen. `on_shown` is called once, after the
-    first frame, `on_notice` with each notice that something waits. `notices` are shown first.
-    `cpu` is the processor time of this thread, in seconds. The rest is `BaseApp`'s.
+    `on_shown` is called once, after the first frame, `on_notice` with each notice that something
+    waits. `notices` are shown first. `cpu` is the processor time of this thread, in seconds. The
+    rest is `BaseApp`'s.
     The caller ends the feed (`Feed.stop`) after the app, in any case; stopping twice is harmless.
     """
 
@@ -62,26 +59,18 @@ class TowerApp(BaseApp):
     COMMANDS: ClassVar[set["type[Provider] | Callable[[], type[Provider]]"]] = {_palette}
     COMMAND_PALETTE_BINDING = "ctrl+p"
     NOTIFICATION_TIMEOUT = 6
-    BINDINGS: ClassVar[list[BindingType]] = [
-        *bindings(
-            "answer",
-            "tell",
-            "start-session",
-            "next-failure",
-            "workbench",
-            "find",
-            "stored",
-            "demo",
-            "undo-move",
-            "start-here",
-            "help",
-            "quit",
-            "commands",
-        ),
-        Binding("ctrl+q", "leave", "Quit", show=False, priority=True),
-        Binding("ctrl+c", "how_to_leave", show=False, system=True),
-        Binding("ctrl+z", "to_shell", "To the shell", show=False, priority=True),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        "answer",
+        "tell",
+        "start-session",
+        "next-failure",
+        "workbench",
+        "find",
+        "stored",
+        "undo-move",
+        "help",
+        "commands",
+    )
 
     CALLS_PERSON: ClassVar[bool] = True
     """Whether the person is called when a request has come, and told what they missed."""
@@ -92,29 +81,17 @@ class TowerApp(BaseApp):
         *,
         bell: bool = True,
         notices: Sequence[str] = (),
-        on_start_here: Callable[[], None] | None = None,
         on_shown: Callable[[], None] | None = None,
         on_notice: Callable[[str], None] | None = None,
-        is_demo: bool = False,
-        on_demo: Callable[[], None] | None = None,
-        can_go_on: bool = False,
         cpu: Callable[[], float] = time.thread_time,
         **shared: Any,
     ) -> None:
         super().__init__(feed, **shared)
-        self.is_demo = is_demo
         self.typed = KeyQueue(self, self._typed)
         self._return_digest = ReturnDigest(self)
         self._frames = Frames(self, self.ticks, cpu)
         self._starts = SessionStarts(self)
         self._notifier = Notifier(self, rings=bell, on_notice=on_notice)
-        self._app_exit = AppExit(
-            self,
-            on_start_here=on_start_here,
-            on_demo=None if is_demo else on_demo,
-            can_go_on=can_go_on,
-            is_demo=is_demo,
-        )
         self._on_shown = on_shown
         self._failure: FailedItem | None = None
         self._notices = [*notices, *self.theme_faults]
@@ -173,21 +150,22 @@ class TowerApp(BaseApp):
     async def _listen(self) -> None:
         async for item in self.feed.items():
             self._frames.fold(partial(self.view.apply, item))
-            self.calls_made.take(item)
-            self.orders.take(item)
-            self._starts.started.take(item)
+            self._take_answers(item)
             self.give_way()
             if isinstance(item, Message):
-                self._notifier.told(item, is_stopping=self._app_exit.has_begun)
+                self._notifier.told(item, is_stopping=self.is_ending)
             elif isinstance(item, Link):
                 self._notifier.link_changed()
             self.wake()
         if self.view.link.state != "ended":
             self.view.apply(Link("ended"))
-            self.calls_made.take(self.view.link)
-            self.orders.take(self.view.link)
-            self._starts.started.take(self.view.link)
+            self._take_answers(self.view.link)
             self.wake()
+
+    def _take_answers(self, item: FeedItem) -> None:
+        """Let those see an item that wait for answers to what was sent here."""
+        for waiting in (self.calls_made, self.orders, self._starts.started):
+            waiting.take(item)
 
     # Frames
 
@@ -373,34 +351,6 @@ class TowerApp(BaseApp):
         areas = [one for one in AREAS if self.is_replay or one != "replay"]
         shown = sections(self.main.current_kind, self.pane_kinds, self.keys_of, areas)
         self.push_screen(HelpScreen(shown))
-
-    # The end
-
-    @property
-    def can_start_here(self) -> bool:
-        """Whether a gateway can be started in place of one that is gone."""
-        return self._app_exit.can_start_here
-
-    @property
-    def can_show_demo(self) -> bool:
-        return self._app_exit.can_show_demo
-
-    def action_start_here(self) -> None:
-        self._app_exit.start_here()
-
-    def action_demo(self) -> None:
-        self._app_exit.demo()
-
-    def action_to_shell(self) -> None:
-        self._app_exit.to_shell()
-
-    def action_leave(self) -> None:
-        """Quit: at once where nothing ends with it, else after a question."""
-        self._app_exit.ask()
-
-    def action_how_to_leave(self) -> None:
-        """Control-C is for copying; say how to quit."""
-        self.notify(f"{self.key_of('quit')} quits.", timeout=3)
 
     def _came_back(self, _app: object) -> None:
         """The terminal is the tower's again: paint all of it."""

@@ -4,14 +4,12 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual import events
-from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
-from textual.widget import Widget
 
 from tapui.tower.keys.names import key_name
 from tapui.tower.keys.table import BY_ID, TABLE
-from tapui.tower.textual.widgets import plain
+from tapui.tower.textual.widgets import TextLine, plain
 
 _RANKS = {one.id: rank for rank, one in enumerate(TABLE)}
 _LAST = "commands"
@@ -30,17 +28,12 @@ class Offer(NamedTuple):
     id: str | None
 
 
-class FooterLine(Widget):
+class FooterLine(TextLine):
     """Made anew when the keys change that work on its screen."""
 
     def __init__(self) -> None:
         super().__init__()
         self._offers: list[Offer] = []
-        self._line = Content("")
-        self._spans: list[tuple[int, int, str]] = []
-
-    def compose(self) -> ComposeResult:
-        yield from ()
 
     def on_mount(self) -> None:
         self.screen.bindings_updated_signal.subscribe(self, self._changed)
@@ -64,53 +57,44 @@ class FooterLine(Widget):
         while others and _width(others, True, 2) + _width(last, True, 2) + 2 > width:
             dropped = [one for one in others if one.id not in _KEPT] or others
             others.remove(max(dropped, key=lambda one: one.rank))
-        is_tight = is_brief
         parts: list[Content] = []
-        self._spans = []
+        spans: list[tuple[int, int, str]] = []
         at = 1
         for number, one in enumerate([*others, *last]):
             if number:
                 space = gap
                 if one.id == _LAST:
-                    space = max(width + 1 - at - _width([one], is_tight, gap), gap)
+                    space = max(width + 1 - at - _width([one], is_brief, gap), gap)
                 parts.append(plain(" " * space))
                 at += space
-            words = _words(one, is_tight)
+            words = _words(one, is_brief)
             parts += [plain(one.shown, "bold $accent"), plain(f" {words}" if words else "")]
-            wide = _width([one], is_tight, gap)
-            self._spans.append((at, at + wide, one.key))
+            wide = _width([one], is_brief, gap)
+            spans.append((at, at + wide, one.key))
             at += wide
-        line = Content("").join(parts)
-        if not line.is_same(self._line):
-            self._line = line
-            self.refresh()
-
-    def render(self) -> Content:
-        return self._line
+        self.set_line(Content("").join(parts), spans)
 
     def on_click(self, event: events.Click) -> None:
-        for start, end, key in self._spans:
-            if start <= event.x < end:
-                self.app.post_message(events.Key(key, key if len(key) == 1 else None))
-                return
+        if key := self.at(event.x):
+            self.app.post_message(events.Key(key, key if len(key) == 1 else None))
 
 
 def offers(screen: Screen[object]) -> list[Offer]:
     """Return the keys that work on this screen now and are worth a place in the footer."""
-    found: dict[str, Offer] = {}
+    offered: dict[str, Offer] = {}
     for key, active in screen.active_bindings.items():
         binding = active.binding
         if not active.enabled or not binding.show or not binding.description:
             continue
         name = binding.id or binding.action
         known = BY_ID.get(binding.id or "")
-        if name not in found:
+        if name not in offered:
             words = known.offer if known else binding.description
             brief = (known.brief or words) if known else words
             rank = _RANKS.get(name, len(TABLE) if binding.id else -1)
             shown = (binding.key_display or key_name(key)) if not known else key_name(key)
-            found[name] = Offer(key, shown, words, brief, rank, binding.id)
-    return sorted(found.values(), key=lambda one: one.rank)
+            offered[name] = Offer(key, shown, words, brief, rank, binding.id)
+    return sorted(offered.values(), key=lambda one: one.rank)
 
 
 def _words(one: Offer, is_brief: bool) -> str:
@@ -119,9 +103,9 @@ def _words(one: Offer, is_brief: bool) -> str:
     return one.brief if is_brief else one.words
 
 
-def _width(found: list[Offer], is_brief: bool, gap: int) -> int:
-    total = 0
-    for one in found:
+def _width(offers: list[Offer], is_brief: bool, gap: int) -> int:
+    total = gap * max(len(offers) - 1, 0)
+    for one in offers:
         words = _words(one, is_brief)
         total += cell_len(one.shown) + (cell_len(words) + 1 if words else 0)
-    return total + gap * max(len(found) - 1, 0)
+    return total

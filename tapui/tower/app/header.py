@@ -6,13 +6,12 @@ from typing import NamedTuple, TypeAlias
 from textual import events
 from textual.content import Content
 from textual.message import Message
-from textual.widget import Widget
 
 from tapui import DEFAULT_PORT, times
 from tapui.projection.state import is_local
 from tapui.tower.app.view import View
 from tapui.tower.table.pane import PaneKind
-from tapui.tower.textual.widgets import plain
+from tapui.tower.textual.widgets import TextLine, plain
 from tapui.tower.wording.words import quantity
 
 
@@ -28,7 +27,7 @@ Note: TypeAlias = str | Callable[[View], str]
 """What is said of the tower itself: its first words, and more in parentheses."""
 
 
-class HeaderLine(Widget):
+class HeaderLine(TextLine):
     """Sessions, what waits, what failed, the clock. While the gateway is out of reach it shows that
     and what can be done."""
 
@@ -36,8 +35,6 @@ class HeaderLine(Widget):
         super().__init__()
         self._address = "" if address.endswith(f":{DEFAULT_PORT}") else address
         self._note = note
-        self._line = Content("")
-        self._spans: list[tuple[int, int, str]] = []
         self._shown: tuple[View, str] | None = None
 
     def on_resize(self) -> None:
@@ -58,20 +55,16 @@ class HeaderLine(Widget):
             used = sum(len(one.text) for one in parts) + 3 * (len(parts) - 1)
             if used + clock.cell_length + 1 <= width:
                 break
-        line = Content("")
-        self._spans = []
+        line, spans = Content(""), []
         for number, part in enumerate(parts):
             if number:
                 line += plain("   ")
             start = line.cell_length + 1
             line += plain(part.text, part.style, limit=200)
-            self._spans.append((start, line.cell_length + 1, part.act))
+            spans.append((start, line.cell_length + 1, part.act))
         room = width - line.cell_length - clock.cell_length
         cut = line.truncate(width, ellipsis=True)
-        line = line + plain(" " * room) + clock if room > 0 else cut
-        if not line.is_same(self._line):
-            self._line = line
-            self.refresh()
+        self.set_line(line + plain(" " * room) + clock if room > 0 else cut, spans)
 
     def _parts(self, view: View, brevity: int) -> list[HeaderPart]:
         """Return the parts: 0 has all of them, 4 the fewest and shortest."""
@@ -79,10 +72,10 @@ class HeaderLine(Widget):
         busy = sum(one.state == "busy" for one in sessions)
         waiting, failed = len(view.waiting), view.unseen_failures
         parts = [HeaderPart("tapui", "bold $primary")] if brevity < 4 else []
-        said = f"{quantity(len(sessions), 'session') if sessions else 'no session'}, {busy} busy"
-        if brevity > 1 or not busy:
-            said = f"{busy} busy" if busy else said.partition(",")[0]
-        counts = [HeaderPart(said, "", "app.pane('sessions')")]
+        words = quantity(len(sessions), "session") if sessions else "no session"
+        if busy:
+            words = f"{words}, {busy} busy" if brevity < 2 else f"{busy} busy"
+        counts = [HeaderPart(words, "", "app.pane('sessions')")]
         alarms: list[HeaderPart] = []
         if waiting:
             alarms.append(HeaderPart(f"! {waiting} waiting", "bold $warning", "app.answer"))
@@ -96,27 +89,19 @@ class HeaderLine(Widget):
         if (allowed := view.state.rules_allowed) and brevity < 2:
             parts.append(HeaderPart(f"rules allowed {allowed:,}", "$text-muted"))
         if self._address and brevity < 3:
-            parts.append(
-                HeaderPart(
-                    self._address if brevity < 2 else self._address.removeprefix("ws://"),
-                    "$text-muted",
-                )
-            )
+            address = self._address if brevity < 2 else self._address.removeprefix("ws://")
+            parts.append(HeaderPart(address, "$text-muted"))
         note = self._note(view) if callable(self._note) else self._note
         if note and brevity < 4:
             parts.append(HeaderPart(note if not brevity else note.partition(" (")[0], "bold"))
         return parts
 
-    def render(self) -> Content:
-        return self._line
-
     async def on_click(self, event: events.Click) -> None:
-        for start, end, act in self._spans:
-            if act and start <= event.x < end:
-                await self.run_action(act)
+        if act := self.at(event.x):
+            await self.run_action(act)
 
 
-class PaneTabs(Widget):
+class PaneTabs(TextLine):
     """The panes by key; the current one stands out. A click goes to one."""
 
     class Chosen(Message):
@@ -129,8 +114,6 @@ class PaneTabs(Widget):
     def __init__(self, kinds: Sequence[PaneKind]) -> None:
         super().__init__()
         self._kinds = kinds
-        self._spans: list[tuple[int, int]] = []
-        self._line = Content("")
         self._shown: tuple[View, PaneKind] | None = None
 
     def on_resize(self) -> None:
@@ -144,17 +127,14 @@ class PaneTabs(Widget):
             if sum(map(len, texts)) <= self.size.width:
                 break
         parts: list[Content] = []
-        self._spans = []
+        spans: list[tuple[int, int, str]] = []
         column = 0
         for kind, text in zip(self._kinds, texts, strict=True):
             style = "bold reverse" if kind is current else "$text-muted"
             parts.append(plain(text, style))
-            self._spans.append((column, column + len(text)))
+            spans.append((column, column + len(text), kind.id))
             column += len(text)
-        line = Content("").join(parts)
-        if not line.is_same(self._line):
-            self._line = line
-            self.refresh()
+        self.set_line(Content("").join(parts), spans)
 
     @staticmethod
     def _text(kind: PaneKind, view: View, brevity: int, current: PaneKind) -> str:
@@ -163,13 +143,9 @@ class PaneTabs(Widget):
         text = f"{kind.key} {title}{' ' + note if note else ''} "
         return text if brevity else f" {text} "
 
-    def render(self) -> Content:
-        return self._line
-
     def on_click(self, event: events.Click) -> None:
-        for kind, (start, end) in zip(self._kinds, self._spans, strict=False):
-            if start <= event.x < end:
-                self.post_message(self.Chosen(kind.id))
+        if pane_id := self.at(event.x):
+            self.post_message(self.Chosen(pane_id))
 
 
 def link_trouble(view: View, start_key: str) -> str:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 from rich.cells import cell_len
 from textual.binding import BindingType
 from textual.content import Content
-from textual.widget import Widget
 
 from tapui import times
 from tapui.projection.feed import Position
@@ -17,7 +16,7 @@ from tapui.tower.app.services import FoundRecord
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.keys.table import replay_keys
 from tapui.tower.textual.dialogs import MomentScreen
-from tapui.tower.textual.widgets import plain
+from tapui.tower.textual.widgets import TextLine, plain
 from tapui.wire import events as ev
 
 _TRACK = 40
@@ -25,40 +24,31 @@ _TRACK = 40
 _SHORTEST = 6
 
 
-class TimeBar(Widget):
+class TimeBar(TextLine):
     """One line above the footer. Its words get shorter before the track does."""
 
     DEFAULT_CSS = "TimeBar { height: 1; }"
 
     def __init__(self) -> None:
         super().__init__()
-        self._line = Content("")
         self._position: Position | None = None
 
     def show(self, position: Position) -> None:
         self._position = position
-        line = self._told(position)
-        if not line.is_same(self._line):
-            self._line = line
-            self.refresh()
-
-    def on_resize(self) -> None:
-        if self._position is not None:
-            self.show(self._position)
-
-    def render(self) -> Content:
-        return self._line
-
-    def _told(self, position: Position) -> Content:
         mark = plain(" REPLAY ", "bold reverse $accent")
         for brevity in range(3):
             words = plain("  ".join(_words(position, brevity)))
             room = self.size.width - cell_len(mark.plain) - cell_len(words.plain) - 3
             if room >= _SHORTEST:
                 break
-        if room < _SHORTEST:
-            return mark + plain(" ") + words
-        return mark + plain(" ") + _track(position, min(room, _TRACK)) + plain("  ") + words
+        line = mark + plain(" ")
+        if room >= _SHORTEST:
+            line += _track(position, min(room, _TRACK)) + plain("  ")
+        self.set_line(line + words)
+
+    def on_resize(self) -> None:
+        if self._position is not None:
+            self.show(self._position)
 
 
 def _words(position: Position, brevity: int) -> list[str]:

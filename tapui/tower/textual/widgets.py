@@ -3,6 +3,7 @@
 from typing import Any
 
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from tapui.text import NAME_LENGTH, safe_text
@@ -49,6 +50,29 @@ def show_in(static: Static, content: Content) -> None:
     width = static.size.width
     is_as_high = width > 0 and content.get_height({}, width) == shown.get_height({}, width)
     static.update(content, layout=not is_as_high)
+
+
+class TextLine(Widget):
+    """One line of text, painted anew only when it changes. Parts of it can be clicked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._line = Content("")
+        self._spans: list[tuple[int, int, str]] = []
+
+    def set_line(self, line: Content, spans: list[tuple[int, int, str]] | None = None) -> None:
+        """Show a line; `spans` are (first cell, end, what a click there does)."""
+        self._spans = spans or []
+        if not line.is_same(self._line):
+            self._line = line
+            self.refresh()
+
+    def at(self, x: int) -> str:
+        """Return what a click on this cell does, "" for nothing."""
+        return next((act for start, end, act in self._spans if start <= x < end), "")
+
+    def render(self) -> Content:
+        return self._line
 
 
 class SafeInput(Input):
