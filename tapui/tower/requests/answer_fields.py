@@ -59,10 +59,6 @@ class FormAnswer(Vertical):
     def focus_inside(self) -> None:
         self._fields.focus_inside()
 
-    @property
-    def has_focus_inside(self) -> bool:
-        return self.has_pseudo_class("focus-within")
-
     def mark(self) -> None:
         if isinstance(self._fields, FormView):
             self._fields.mark(self._fields.read()[1])
@@ -115,12 +111,8 @@ class PairingPanel(Vertical):
         code = view.codes.get(approval.id)
         digits = safe_text(code.code, limit=12) if code else ""
         self.query_one(Digits).update(f"{digits[:3]} {digits[3:]}" if digits else "")
-        self.query_one(".elsewhere", Static).update(
-            plain(
-                "" if code else "The code is shown in the tower that opened this request.",
-                "$text-muted",
-            )
-        )
+        where = "" if code else "The code is shown in the tower that opened this request."
+        self.query_one(".elsewhere", Static).update(plain(where, "$text-muted"))
 
     def _fill(self, view: View) -> None:
         sessions = view.open_sessions
@@ -128,19 +120,13 @@ class PairingPanel(Vertical):
             self._chosen = {one.id for one in sessions[:1]}
         table = self.query_one(Table)
         table.styles.height = min(max(len(sessions), 1), 6) + 1
-        table.set_rows(
-            [
-                Row(
-                    one.id,
-                    (
-                        Cell("[x]" if one.id in self._chosen else "[ ]", "primary"),
-                        Cell(one.label or one.id, "strong"),
-                        Cell(marks.SESSION[one.state].text, marks.SESSION[one.state].tone),
-                    ),
-                )
-                for one in sessions
-            ]
-        )
+        rows = []
+        for one in sessions:
+            box = Cell("[x]" if one.id in self._chosen else "[ ]", "primary")
+            mark = marks.SESSION[one.state]
+            name = Cell(one.label or one.id, "strong")
+            rows.append(Row(one.id, (box, name, Cell(mark.text, mark.tone))))
+        table.set_rows(rows)
 
 
 class RulePanel(Static):
@@ -213,7 +199,7 @@ class RequestFields(Vertical):
         return [one for one in found if one.approval_id == approval_id]
 
     def has_focus_in_form(self, approval_id: str) -> bool:
-        return any(form.has_focus_inside for form in self.forms(approval_id))
+        return any(form.has_pseudo_class("focus-within") for form in self.forms(approval_id))
 
     # What belongs to the chosen answer
 

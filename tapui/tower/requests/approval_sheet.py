@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable
 from pathlib import PurePath
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -39,6 +39,7 @@ from tapui.wire import subjects
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal
 
+_ALLOWING = ("allow", "keep", "make-rule")
 DEAF_SECONDS = 0.5
 """A request takes no answer for so long after it came on screen."""
 
@@ -46,8 +47,8 @@ DEAF_SECONDS = 0.5
 class ApprovalScreen(Sheet):
     """Shows one request after the other, the most urgent one next.
 
-    A decision is for `key`, the request on show. `passed_over` are those that do
-    not follow by themselves: the person has left them waiting before.
+    A decision is for `key`, the request on show, and those that are answered with it.
+    `passed_over` do not follow by themselves: the person has left them waiting before.
     """
 
     CSS_PATH: ClassVar[list[str | PurePath]] = [
@@ -67,24 +68,29 @@ class ApprovalScreen(Sheet):
     def __init__(self, approval_id: str, passed_over: Container[str] = ()) -> None:
         super().__init__(approval_id, self._waiting)
         self._passed_over = passed_over
-        self._is_apart = False
         self._answered: set[str] = set()
         """Requests that were answered here, with any outcome."""
+        self._is_apart = False
+        """The person wants those that could be answered together one by one."""
         self._begin()
-        self._note = ""
 
     def _begin(self) -> None:
         """Nothing is chosen and nothing was sent for the request on show."""
+        self._shown_at = 0.0
+        self._members: tuple[str, ...] = ()
+        """The requests on show: `key`, and those that are answered with it."""
+        self._is_partial: bool | None = None
+        """Whether the rest of it is still read; None: it was not painted yet."""
+        self._was_open = False
+        self._was_opened = False
+        """A code was revealed, as was asked for here."""
         self._chosen: Answer | None = None
         self._proposal: RuleProposal | None = None
         self._is_sent = False
-        self._was_opened = False
-        self._was_open = False
         self._trouble = ""
-        self._shown_at = 0.0
-        self._is_partial: bool | None = None
-        self._members: tuple[str, ...] = ()
-        """The requests on show: `key`, and those that are answered with it."""
+        """Why the last key did not count."""
+        self._note = ""
+        """What became of the request before, or of a rule."""
 
     @property
     def approval(self) -> subjects.Approval | None:
@@ -116,7 +122,6 @@ class ApprovalScreen(Sheet):
     def go_to(self, key: str) -> None:
         """Show another request: it takes no answer at first, and nothing is chosen."""
         self._begin()
-        self._note = ""
         self._shown_at = self.tower.ticks()
         self.set_focus(self.reader)
         self.key = key
@@ -146,7 +151,9 @@ class ApprovalScreen(Sheet):
         elif is_own and approval is not None and approval.state in ("approved", "denied"):
             self.dismiss(None)
         else:
+            note = self._note
             self._begin()
+            self._note = note
             self._drop_fields()
             if approval is not None:
                 self._show(self.tower.view, approval)
@@ -299,9 +306,9 @@ class ApprovalScreen(Sheet):
         """Choose an answer: nothing is decided yet."""
         if not self._hears() or self._option(answer) is None:
             return
-        if answer in ("allow", "keep", "make-rule") and self._is_partial:
+        if answer in _ALLOWING and self._is_partial:
             self._trouble = "Not all of it is here yet: wait, or deny."
-        elif answer in ("allow", "keep", "make-rule") and (unread := self._unread()):
+        elif answer in _ALLOWING and (unread := self._unread()):
             self._trouble = unread
         elif answer != self._chosen:
             self._take_back()
@@ -323,33 +330,35 @@ class ApprovalScreen(Sheet):
         return f"{more} below: scroll to the end first."
 
     def action_decide(self) -> None:
+        """Do what is chosen."""
         if not self._hears():
             return
-        unread = self._unread() if self._chosen in ("allow", "keep", "make-rule") else ""
-        if unread:
+        if self._chosen in _ALLOWING and (unread := self._unread()):
             self._trouble = unread
-        elif self._chosen is None:
-            self._trouble = "Choose by a letter first."
-        elif self._chosen == "deny":
-            self._send("deny")
-        elif self._chosen == "keep":
-            self._keep()
-        elif self._chosen == "make-rule":
-            self._write_rule()
-        elif self._chosen == "deny-and-tell":
-            reason = self._fields.reason
-            if reason is None or not reason.value.strip():
-                self._trouble = "Write a message to the agent first."
-            else:
-                self._send("deny", reason=reason.value.strip())
         else:
-            self._allow()
+            self._decide()
         self._prompt()
 
-    def _keep(self) -> None:
+    def _decide(self) -> None:
         approval = self.approval
-        kept_as = kind_of(approval).kept_as if approval is not None else None
-        self._send("approve", kept_as, keep=kept_as is None)
+        match self._chosen:
+            case "allow":
+                self._allow()
+            case "keep":
+                kept_as = kind_of(approval).kept_as if approval is not None else None
+                self._send("approve", kept_as, keep=kept_as is None)
+            case "make-rule":
+                self._write_rule()
+            case "deny":
+                self._send("deny")
+            case "deny-and-tell":
+                line = self._fields.reason
+                if line is None or not line.value.strip():
+                    self._trouble = "Write a message to the agent first."
+                else:
+                    self._send("deny", reason=line.value.strip())
+            case _:
+                self._trouble = "Choose by a letter first."
 
     def _allow(self) -> None:
         for panel in self._fields.panels(self.key):
@@ -396,25 +405,16 @@ class ApprovalScreen(Sheet):
 
     def _send(
         self,
-        decision: str,
+        decision: Literal["approve", "deny"],
         answer: object = None,
         reason: str | None = None,
         *,
         keep: bool = False,
     ) -> None:
         self._is_sent = True
-        is_denial = decision == "deny"
         for id_ in self._members or (self.key,):
             self._answered.add(id_)
-            self.tower.send(
-                ApprovalDecide(
-                    approval_id=id_,
-                    decision="deny" if is_denial else "approve",
-                    answer=answer,
-                    reason=reason,
-                    keep=keep,
-                )
-            )
+            self.tower.send(ApprovalDecide(id_, decision, answer, reason, keep=keep))
 
     def _take_back(self) -> None:
         self._chosen = None
@@ -464,8 +464,7 @@ class ApprovalScreen(Sheet):
         else:
             self.action_decide()
 
-    def on_done(self) -> None:
-        self.on_input_submitted()
+    on_done = on_input_submitted
 
     def on_changed(self) -> None:
         if not self._is_sent:

@@ -226,10 +226,6 @@ class AnswerForm(Vertical):
             widget.focus()
             return
 
-    @property
-    def has_focus_inside(self) -> bool:
-        return self.has_pseudo_class("focus-within")
-
     def answer(self) -> object:
         """Return the answer as text. Raises AnswerError."""
         for line in self.query(Input):
