@@ -151,48 +151,60 @@ def widths(
     columns: Sequence[Column], rows: Sequence[Row], width: int, *, has_second: bool
 ) -> Widths:
     """Return which columns are shown and how wide they are; with a second line, without its
-    column."""
+    column.
+
+    Columns go while not even the least widths fit, then spare ones that would cut others. The rest
+    have what their content wants, less what is too much; what is left goes to the growing one.
+    """
     counted = [row for row in rows if not row.is_heading]
     texts = list(zip_longest(*[row.texts for row in counted], fillvalue=""))
+    sizes = zip_longest(*[row.widths for row in counted], [0] * len(columns), fillvalue=0)
+    longest = list(map(max, sizes))
     shown = [
         index
         for index, column in enumerate(columns)
         if not (has_second and column.below)
         and not _is_hidden(column, index, texts[index] if index < len(texts) else (), rows)
     ]
-    longest = [max(sizes) for sizes in zip_longest(*[row.widths for row in counted], fillvalue=0)]
-    wants = {
-        index: _want(columns[index], longest[index] if index < len(longest) else 0)
-        for index in shown
-    }
-    least_of = {
+    wants = {index: _want(columns[index], longest[index]) for index in shown}
+    least = {
         index: min(wants[index], width // 2) if columns[index].half else columns[index].least
         for index in shown
     }
-    while len(shown) > 1:
-        least = sum(least_of[index] for index in shown) + GAP * (len(shown) - 1)
-        worst = max(shown, key=lambda index: columns[index].rank)
-        if least <= width or columns[worst].rank == 0:
-            break
-        shown.remove(worst)
+    _drop_ranked(columns, shown, least, width)
     _drop_spare(columns, shown, wants, width)
-    room = width - GAP * (len(shown) - 1)
-    growing = [index for index in shown if columns[index].grows] or shown[:has_second]
+    growing = [index for index in shown if columns[index].grows]
     for index in growing:
-        if columns[index].grows:
-            wants[index] = max(columns[index].least, min(wants[index], least_of[index]))
-    over = sum(wants[index] for index in shown) - room
-    for index in sorted(shown, key=lambda index: (columns[index].grows, -columns[index].rank)):
-        give = min(max(over, 0), wants[index] - columns[index].least)
-        wants[index] -= give
-        over -= give
-    for index in sorted(shown, key=lambda index: -columns[index].rank):
-        give = min(max(over, 0), max(wants[index] - 1, 0))  # narrower than all of them can be
-        wants[index] -= give
-        over -= give
-    if over < 0 and growing:
-        wants[growing[0]] -= over
+        wants[index] = max(columns[index].least, min(wants[index], least[index]))
+    over = sum(wants[index] for index in shown) + GAP * (len(shown) - 1) - width
+    by_rank = sorted(shown, key=lambda index: -columns[index].rank)
+    for index in sorted(by_rank, key=lambda index: columns[index].grows):
+        over -= _shrink(wants, index, over, columns[index].least)
+    for index in by_rank:  # narrower than all of them can be
+        over -= _shrink(wants, index, over, 1)
+    takes_rest = growing or shown[:has_second]
+    if over < 0 and takes_rest:
+        wants[takes_rest[0]] -= over
     return tuple((index, wants[index]) for index in shown)
+
+
+def _shrink(wants: dict[int, int], index: int, over: int, least: int) -> int:
+    """Take what is too much from a column, down to its least width; return how much that was."""
+    taken = min(max(over, 0), max(wants[index] - least, 0))
+    wants[index] -= taken
+    return taken
+
+
+def _drop_ranked(
+    columns: Sequence[Column], shown: list[int], least: Mapping[int, int], width: int
+) -> None:
+    """Take columns from `shown`, of the highest rank first, until their least widths fit."""
+    while len(shown) > 1:
+        needed = sum(least[index] for index in shown) + GAP * (len(shown) - 1)
+        worst = max(shown, key=lambda index: columns[index].rank)
+        if needed <= width or columns[worst].rank == 0:
+            return
+        shown.remove(worst)
 
 
 def _drop_spare(
