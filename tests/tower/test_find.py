@@ -54,9 +54,9 @@ class Finds:
     async def looked(self) -> None:
         """Wait until all was looked for that is typed."""
         typed = self.screen.query_one(Input).value.strip()
-        await self.until(lambda: self.screen._finding.is_done)
-        await self.until(lambda: self.screen._finding.text == typed)
-        await self.until(lambda: self.screen._finding.is_done)
+        await self.until(lambda: self.screen.finding.is_done)
+        await self.until(lambda: self.screen.finding.text == typed)
+        await self.until(lambda: self.screen.finding.is_done)
 
 
 @asynccontextmanager
@@ -114,9 +114,9 @@ async def test_a_search_never_blocks_the_screen_and_the_newest_text_wins() -> No
         await finds.rig.press("a")  # typed, painted, while the first search hangs
         assert "/ pa" in finds.rig.text
         await finds.until(lambda: finds.finder.looked_for[-1] == "pa")
-        await finds.until(lambda: finds.screen._finding.is_done)
+        await finds.until(lambda: finds.screen.finding.is_done)
         assert finds.finder.interrupts > 0
-        assert finds.screen._finding.text == "pa"
+        assert finds.screen.finding.text == "pa"
         assert "3 found" in finds.rig.text
 
 
@@ -292,5 +292,5 @@ async def test_hostile_text_is_shown_harmlessly(size: tuple[int, int]) -> None:
         await finds.rig.press("escape")
         finds.finder.fault = FinderFault(HOSTILE)
         await finds.rig.press("down", "f", "x")
-        await finds.until(lambda: finds.screen._finding.problem)
+        await finds.until(lambda: finds.screen.finding.problem)
         check(finds.rig.app, "problem")

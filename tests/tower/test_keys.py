@@ -1,11 +1,12 @@
 """Keys that come in one read of the terminal: each goes to what the one before it brought up."""
 
 import pytest
+from textual.widgets import Input
 
 from tapui.tower.app.help import HelpScreen
 from tapui.tower.calls.call_sheet import CallScreen
 from tapui.tower.sessions.session_sheet import SessionScreen
-from tapui.tower.table.filter import FilterInput
+from tapui.tower.table.filter import FilterBar
 from tapui.tower.textual.dialogs import ChooseScreen
 from tapui.wire.tower import SessionMode
 from tests.tower.running import running
@@ -33,7 +34,7 @@ async def test_enter_right_after_the_key_of_the_pane_that_is_current() -> None:
 async def test_what_follows_slash_is_the_filter() -> None:
     async with running(world()) as rig:
         await rig.type("3", "slash", *"x3q1")
-        assert rig.pane(3).query_one(FilterInput).value == "x3q1"
+        assert rig.pane(3).query_one(FilterBar).query_one(Input).value == "x3q1"
         assert rig.app.main.current_kind.id == "streams"
         await rig.type("escape", "5", "enter")
         assert isinstance(rig.app.screen, CallScreen)

@@ -10,7 +10,7 @@ from textual.widgets import Input
 from tapui.tower.app.buffers import RING_LINES
 from tapui.tower.streams.line_sheet import LineScreen
 from tapui.tower.streams.lines import HELD_LINES
-from tapui.tower.table.filter import FilterInput
+from tapui.tower.table.filter import FilterBar
 from tapui.tower.table.table import Table
 from tapui.tower.textual.reader import Reader
 from tapui.wire.events import SessionReplaced
@@ -168,7 +168,7 @@ async def test_a_wrong_pattern_is_told_at_the_input_and_the_old_filter_stays(
         await pilot.press("slash", "end", "left_parenthesis", "enter")
         await screen.settle()
         assert "✗ missing )" in screen.text_of(".refusal")
-        assert screen.query_one(FilterInput).has_focus
+        assert screen.query_one(FilterBar).query_one(Input).has_focus
         assert [one.seq for one in screen.tail.rows] == [1, 11, 21]
         await pilot.press("escape")
         assert screen.tail.lines.filter is not None
@@ -182,7 +182,7 @@ async def test_a_pattern_that_backtracks_without_end_is_refused(screen: Screen) 
         screen.feeder.post(line(seq, "a" * 40 + "!") for seq in range(1, 1001))
         await screen.flush()
         await pilot.press("slash")
-        screen.query_one(FilterInput).value = "re:^(a|aa|a?a)+$"
+        screen.query_one(FilterBar).query_one(Input).value = "re:^(a|aa|a?a)+$"
         await screen.settle()
         assert "✗ too slow" in screen.text_of(".refusal")
         assert len(screen.tail.rows) == 1000

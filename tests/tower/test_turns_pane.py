@@ -254,7 +254,7 @@ async def test_enter_opens_a_step_with_its_diff_and_who_allowed_it() -> None:
             "│ +    code = wait_for(host.code)",
         ):
             assert line in reader.text
-        tones = {part.text[:1]: part.tone for part in reader._parts if part.margin}
+        tones = {part.text[:1]: part.tone for part in reader.parts if part.margin}
         assert (tones["+"], tones["-"]) == ("success", "error")
         await rig.press("v")
         assert '"decidedBy": "tapui 4242"' in reader.text

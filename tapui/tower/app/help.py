@@ -19,20 +19,36 @@ from tapui.tower.textual.sheet import SHEET_CSS, LiveScreen
 from tapui.tower.textual.widgets import plain
 
 
-class HelpScreen(LiveScreen[None]):
-    """Sections of keys, as (title, about, [(key, what it does)]); a key leads to the pages."""
+class ReadScreen(LiveScreen[None]):
+    """A headline and a text."""
 
     CSS_PATH = SHEET_CSS
-    BINDINGS: ClassVar[list[BindingType]] = bindings("topics")
 
-    def __init__(self, sections: Iterable[tuple[str, str, list[tuple[str, str]]]]) -> None:
+    def __init__(self, headline: str) -> None:
         super().__init__()
-        self._sections = list(sections)
+        self._headline = headline
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="sheet"):
-            yield Static(plain("Help", "bold"), classes="headline", markup=False)
+            yield Static(plain(self._headline, "bold"), classes="headline", markup=False)
             yield Reader()
+
+    def on_mount(self) -> None:
+        self.query_one(Reader).focus()
+
+
+Section = tuple[str, str, list[tuple[str, str]]]
+"""A title, what it is about, and keys with what they do."""
+
+
+class HelpScreen(ReadScreen):
+    """Sections of keys; a key leads to the pages."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("topics")
+
+    def __init__(self, sections: Iterable[Section]) -> None:
+        super().__init__("Help")
+        self._sections = list(sections)
 
     def on_mount(self) -> None:
         parts: list[Paragraph] = []
@@ -43,9 +59,7 @@ class HelpScreen(LiveScreen[None]):
             if text:
                 parts += [Paragraph(""), Paragraph(text, "muted")]
             parts.append(Paragraph(""))
-        reader = self.query_one(Reader)
-        reader.set_parts(parts)
-        reader.focus()
+        self.query_one(Reader).set_parts(parts)
 
     def action_topics(self) -> None:
         choices = [
@@ -58,23 +72,12 @@ class HelpScreen(LiveScreen[None]):
             self.app.push_screen(PageScreen(topic))
 
 
-class PageScreen(LiveScreen[None]):
+class PageScreen(ReadScreen):
     """A page, as `tapui help TOPIC` has it."""
 
-    CSS_PATH = SHEET_CSS
-
     def __init__(self, topic: str) -> None:
-        super().__init__()
+        super().__init__(f"Help: {topic}")
         self._topic = topic
-
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="sheet"):
-            yield Static(plain(f"Help: {self._topic}", "bold"), classes="headline", markup=False)
-            yield Reader()
-
-    def on_mount(self) -> None:
-        super().on_mount()
-        self.query_one(Reader).focus()
 
     def on_resize(self) -> None:
         """Lay the page out for the room there is: tables depend on it."""
@@ -108,16 +111,13 @@ def sections(
     kinds: Sequence[PaneKind],
     keys_of: Callable[[str], str],
     areas: Iterable[Area],
-) -> list[tuple[str, str, list[tuple[str, str]]]]:
-    """Return what the help tells: what the current pane shows, then the keys of these areas."""
-    told: list[tuple[str, str, list[tuple[str, str]]]] = [
-        (f"{current.title} (this pane)", current.load().HELP or "", [])
-    ]
+) -> list[Section]:
+    """Return the help: what the current pane shows, then the keys of these areas."""
+    found: list[Section] = [(f"{current.title} (this pane)", current.load().HELP or "", [])]
     for area in areas:
         keys = [(keys_of(one.id), one.does) for one in TABLE if one.area == area]
         if area == "screen":
             keys.insert(0, (" ".join(kind.key for kind in kinds), "go to a pane"))
-        told.append((AREAS[area], "", keys))
-    return told + [
-        (kind.title, kind.load().HELP or "", []) for kind in kinds if kind is not current
-    ]
+        found.append((AREAS[area], "", keys))
+    others = [kind for kind in kinds if kind is not current]
+    return found + [(kind.title, kind.load().HELP or "", []) for kind in others]

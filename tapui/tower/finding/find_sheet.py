@@ -126,28 +126,23 @@ class FindInput(SafeInput):
         Binding("down,pagedown,tab", "to_list", "list", key_display="↓"),
     ]
 
-    class ListWanted(Message):
-        """The keys are to go to the list."""
-
-    class OpenWanted(Message):
-        """The selected row is to be opened."""
-
     def action_to_list(self) -> None:
-        self.post_message(self.ListWanted())
+        """Select the next row, with the keys in the list."""
+        table = self.screen.query_one(FoundTable)
+        if table.rows:
+            table.focus()
+            table.action_move(1)
 
     def action_open(self) -> None:
-        self.post_message(self.OpenWanted())
+        self.screen.query_one(FoundTable).action_open()
 
 
 class FoundTable(Table):
     """The rows; up from the first one goes back to the text."""
 
-    class TextWanted(Message):
-        """The keys are to go to the text."""
-
     def action_move(self, step: int) -> None:
         if step < 0 and self.cursor == 0:
-            self.post_message(self.TextWanted())
+            self.screen.query_one(FindInput).focus()
         else:
             super().action_move(step)
 
@@ -179,7 +174,7 @@ class FindScreen(LiveScreen[None]):
     def __init__(self, make: Callable[[], Finder], last: LastFind) -> None:
         super().__init__()
         self._last = last
-        self._finding = Finding("", is_done=False)
+        self.finding = Finding("", is_done=False)
         self._is_placed = not last.key
         self._opened: RecordScreen | None = None
         self.thread = FinderThread(
@@ -211,11 +206,10 @@ class FindScreen(LiveScreen[None]):
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         del dirty
-        finding, table = self._finding, self._table
+        finding, table = self.finding, self._table
         is_list = bool(finding.found)
-        if is_list:
-            table.set_rows([_row(one, view.now) for one in finding.found])
-        elif table.has_focus:
+        table.set_rows([_row(one, view.now) for one in finding.found])
+        if not is_list and table.has_focus:
             self.query_one(FindInput).focus()
         table.set_class(not is_list, "none")
         said = self.query_one(".said", Static)
@@ -235,7 +229,7 @@ class FindScreen(LiveScreen[None]):
             return
         if not event.finding.found and not event.finding.is_done:
             return
-        self._finding = event.finding
+        self.finding = event.finding
         self.show(self.tower.view, self.TOPICS)
         if not self._last.key and event.finding.found:
             self._table.select(event.finding.found[0].key)
@@ -257,21 +251,8 @@ class FindScreen(LiveScreen[None]):
         text = event.value.strip()
         self.thread.look_for(text)
         if not text:
-            self._finding = Finding("", is_done=True, indexed=self._finding.indexed)
+            self.finding = Finding("", is_done=True, indexed=self.finding.indexed)
             self.show(self.tower.view, self.TOPICS)
-
-    def on_find_input_list_wanted(self) -> None:
-        """Down from the text: the next row, with the keys in the list."""
-        if self._finding.found:
-            self._table.focus()
-            self._table.action_move(1)
-
-    def on_find_input_open_wanted(self) -> None:
-        if self._finding.found:
-            self._table.action_open()
-
-    def on_found_table_text_wanted(self) -> None:
-        self.query_one(FindInput).focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "find":
@@ -301,14 +282,13 @@ class FindScreen(LiveScreen[None]):
         self.app.push_screen(self._opened)
 
     def _keys(self) -> list[str]:
-        return [one.key for one in self._finding.found]
+        return [one.key for one in self.finding.found]
 
     def _found(self, key: str) -> FoundRecord | None:
-        return next((one for one in self._finding.found if one.key == key), None)
+        return next((one for one in self.finding.found if one.key == key), None)
 
     def copied(self) -> str:
-        table = self._table
-        return table.row_text(table.selected) if self._finding.found and table.selected else ""
+        return self._table.row_text(self._table.selected or "")
 
     def action_copy(self) -> None:
         self.tower.copy(self.copied(), "The row")

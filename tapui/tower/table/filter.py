@@ -89,22 +89,12 @@ def parse(text: str) -> Filter | None:
         raise FilterError("too complicated: simplify it") from error
 
 
-class FilterInput(SafeInput):
-    """Where a filter is typed."""
+class FilterBar(Horizontal):
+    """The input, and why what is in it is no filter. It is seen while `open`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "as it was", key_display="Esc")
     ]
-
-    class Cancelled(Message):
-        """The filter is to be what it was."""
-
-    def action_cancel(self) -> None:
-        self.post_message(self.Cancelled())
-
-
-class FilterBar(Horizontal):
-    """The input, and why what is in it is no filter. It is seen while `open`."""
 
     DEFAULT_CSS = """
     FilterBar {
@@ -120,7 +110,7 @@ class FilterBar(Horizontal):
         color: $accent;
         text-style: bold;
     }
-    FilterBar FilterInput {
+    FilterBar SafeInput {
         width: 1fr;
     }
     FilterBar .refusal {
@@ -148,14 +138,14 @@ class FilterBar(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("/", classes="mark", markup=False)
-        yield FilterInput(placeholder="text, or re:pattern", max_length=MAX_PATTERN, compact=True)
+        yield SafeInput(placeholder="text, or re:pattern", max_length=MAX_PATTERN, compact=True)
         yield Static("", classes="refusal", markup=False)
 
     def open(self, text: str) -> None:
         """Begin to type, with the filter that there is."""
         self._before = text
         self.add_class("-open")
-        field = self.query_one(FilterInput)
+        field = self.query_one(SafeInput)
         field.value = text
         self.screen.set_focus(field)
 
@@ -177,5 +167,5 @@ class FilterBar(Horizontal):
         event.stop()
         self.post_message(self.Typed(event.value, is_done=True))
 
-    def on_filter_input_cancelled(self) -> None:
+    def action_cancel(self) -> None:
         self.post_message(self.Typed(self._before, is_done=True))

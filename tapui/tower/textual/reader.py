@@ -69,15 +69,15 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         super().__init__()
         self._reveals = reveals
         self._was_at_end = False
-        self._parts: list[Paragraph] = []
+        self.parts: list[Paragraph] = []
         self._lines: list[Paragraph] = []
         self._wrapped_at = 0
 
     def set_parts(self, parts: Iterable[Paragraph]) -> None:
         """Show these parts; nothing happens if they are the ones on show."""
         found = list(parts)
-        if found != self._parts:
-            self._parts = found
+        if found != self.parts:
+            self.parts = found
             self._wrapped_at = 0
             self._was_at_end = False
             self._wrap()
@@ -107,7 +107,7 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
     @property
     def plain_text(self) -> str:
         """The parts as they came, without margins: what is copied."""
-        return "\n".join(part.text for part in self._parts)
+        return "\n".join(part.text for part in self.parts)
 
     def on_resize(self) -> None:
         self._wrap()
@@ -135,7 +135,7 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
             return
         self._wrapped_at = width
         self._lines = []
-        for part in self._parts:
+        for part in self.parts:
             room = width - cell_len(part.margin)
             shown = (
                 revealed if self._reveals and part.margin and not part.is_laid_out else safe_text

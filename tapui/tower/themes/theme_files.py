@@ -105,7 +105,7 @@ def find(folders: Sequence[Path], name: str) -> Path | None:
 
 
 def unknown(folders: Sequence[Path], name: str) -> str | None:
-    """Return None for the name of a theme; else what to tell, with the names that there are."""
+    """Return None for the name of a theme; else a complaint with the names that there are."""
     if find(folders, name) is not None:
         return None
     known = ", ".join(names(folders)) or "none"
