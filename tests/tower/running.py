@@ -76,8 +76,8 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
         async with asyncio.timeout(60):
             await app.typed.done()
     except TimeoutError:
-        if app._exception is not None:
-            raise app._exception from None  # the app is gone, that is why
+        if app.crash is not None:
+            raise app.crash from None  # the app is gone, that is why
         raise
     await pilot.pause()
     app.paint()

@@ -16,12 +16,12 @@ from tests.tower.scripted import ScriptedFeed
 
 def test_a_burst_is_one_call_and_the_next_comes_ten_seconds_later() -> None:
     notices = Notices()
-    notices.asked("a")
-    notices.asked("b")
+    notices.add("a")
+    notices.add("b")
     assert notices.due(100.0, {"a", "b"}) == ["a", "b"]
     assert notices.due(100.1, {"a", "b"}) == []
-    notices.asked("c")
-    notices.asked("d")
+    notices.add("c")
+    notices.add("d")
     assert notices.due(100.0 + QUIET_SECONDS - 0.1, {"a", "b", "c", "d"}) == []
     assert notices.due(100.0 + QUIET_SECONDS, {"a", "b", "c", "d"}) == ["c", "d"]
     assert notices.due(200.0, {"a", "b", "c", "d"}) == []
@@ -29,22 +29,22 @@ def test_a_burst_is_one_call_and_the_next_comes_ten_seconds_later() -> None:
 
 def test_nobody_is_called_for_what_was_answered_meanwhile() -> None:
     notices = Notices()
-    notices.asked("a")
+    notices.add("a")
     assert notices.due(0.0, set()) == []
     assert notices.due(1.0, {"a"}) == []
-    notices.asked("b")
+    notices.add("b")
     assert notices.due(2.0, {"b"}) == ["b"]
-    notices.asked("c")
-    notices.asked("d")
+    notices.add("c")
+    notices.add("d")
     assert notices.due(3.0, {"c", "d"}) == []
     assert notices.due(20.0, {"d"}) == ["d"]
 
 
 def test_a_clock_that_is_set_back_does_not_silence() -> None:
     notices = Notices()
-    notices.asked("a")
+    notices.add("a")
     assert notices.due(1000.0, {"a"}) == ["a"]
-    notices.asked("b")
+    notices.add("b")
     assert notices.due(500.0, {"b"}) == ["b"]
 
 

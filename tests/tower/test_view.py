@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from tapui.projection.feed import Link
 from tapui.projection.state import State
 from tapui.tower.app.buffers import PAYLOAD_BYTES, RING_BYTES, RING_LINES
-from tapui.tower.app.view import _TOPICS, ALL_TOPICS, KEPT_MUTED, DetailKey, View
+from tapui.tower.app.view import ALL_TOPICS, EVENT_TOPICS, KEPT_MUTED, DetailKey, View
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.message import Error, Line, NowText
@@ -181,8 +181,8 @@ def test_moves_and_requests_and_failed_modes_are_news() -> None:
 
 def test_every_event_has_its_topics() -> None:
     for kind in get_args(ev.AnyEvent):
-        assert _TOPICS[kind] or kind is ev.SpanEnded  # no pane shows it as it comes
-        assert set(_TOPICS[kind]) <= ALL_TOPICS
+        assert EVENT_TOPICS[kind] or kind is ev.SpanEnded  # no pane shows it as it comes
+        assert set(EVENT_TOPICS[kind]) <= ALL_TOPICS
 
 
 def test_what_an_agent_writes_is_known_until_it_is_a_message() -> None:

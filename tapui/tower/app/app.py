@@ -153,7 +153,7 @@ class TowerApp(BaseApp):
             self._take_answers(item)
             self.give_way()
             if isinstance(item, Message):
-                self._notifier.told(item, is_stopping=self.is_ending)
+                self._notifier.take(item, is_stopping=self.is_ending)
             elif isinstance(item, Link):
                 self._notifier.link_changed()
             self.wake()
@@ -202,14 +202,14 @@ class TowerApp(BaseApp):
         self._notifier.moves(provider_id, session_id)
         self.send(ProviderMove(provider_id=provider_id, session_id=session_id))
 
-    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
+    def way_to(self, record: FoundRecord) -> Callable[[], object] | None:
         view = self.view
-        session = view.state.sessions.get(found.session_id or "")
-        if session is None or found.turn is None or "turns" not in self.main.area.pane_ids:
+        session = view.state.sessions.get(record.session_id or "")
+        if session is None or record.turn is None or "turns" not in self.main.area.pane_ids:
             return None
         from tapui.tower.turns.steps import keyed_turns
 
-        begun = (one for one in keyed_turns(view, session.id) if one[1].started_at <= found.ts)
+        begun = (one for one in keyed_turns(view, session.id) if one[1].started_at <= record.ts)
         newest = max(begun, key=lambda one: one[1].started_at, default=None)
         return None if newest is None else partial(self.show_turn, session.id, newest[0])
 
@@ -304,13 +304,13 @@ class TowerApp(BaseApp):
 
     async def action_next_failure(self) -> None:
         """Go to what failed last; pressed again, to what failed before that."""
-        found = failures(self.view)
+        failed = failures(self.view)
         panes = self.main.area.pane_ids
-        found = [one for one in found if ("turns" if one.is_step else "calls") in panes]
-        if not found:
+        failed = [one for one in failed if ("turns" if one.is_step else "calls") in panes]
+        if not failed:
             return
-        at = found.index(self._failure) + 1 if self._failure in found else 0
-        one = self._failure = found[at % len(found)]
+        at = failed.index(self._failure) + 1 if self._failure in failed else 0
+        one = self._failure = failed[at % len(failed)]
         if not one.is_step:
             await self.show_pane("calls")
             self.main.current_pane.query_one(Table).select(one.key)

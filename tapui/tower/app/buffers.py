@@ -99,10 +99,10 @@ class Ring:
             self.unread += 1
             self.levels[line.level] = self.levels.get(line.level, 0) + 1
 
-    def merge(self, found: Iterable[Line]) -> None:
+    def merge(self, lines: Iterable[Line]) -> None:
         """Put lines that were read from the gateway in their places; they are not unread."""
         self.merges += 1
-        known = {line.seq: line for line in found}
+        known = {line.seq: line for line in lines}
         if self.head in known:
             self.lines = deque(line for line in self.lines if line.seq != self.head)
             self.head = None
@@ -172,8 +172,8 @@ class EmitterLog:
         return list(reversed(self._runs.get(emitter_id, ())))
 
     def last(self, emitter_id: str) -> subjects.Span | None:
-        found = self._runs.get(emitter_id)
-        return found[-1] if found else None
+        runs = self._runs.get(emitter_id)
+        return runs[-1] if runs else None
 
     def gone(self, emitter_id: str) -> None:
         self._paces.pop(emitter_id, None)

@@ -154,9 +154,9 @@ class DigestScreen(LiveScreen[None]):
 
     CSS_PATH = SHEET_CSS
 
-    def __init__(self, found: Digest) -> None:
+    def __init__(self, summary: Digest) -> None:
         super().__init__()
-        self._digest = found
+        self._digest = summary
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="sheet") as frame:
@@ -174,60 +174,60 @@ class DigestScreen(LiveScreen[None]):
             reader.set_parts(digest_parts(view, self._digest))
 
 
-def digest_parts(view: View, found: Digest) -> list[Paragraph]:
+def digest_parts(view: View, summary: Digest) -> list[Paragraph]:
     """Return a digest in words, what needs the person first."""
     parts: list[Paragraph] = []
-    if found.waiting:
-        parts.append(Paragraph(f"! {found.waiting} still waiting for you", "warning"))
-    if found.waited:
-        lasted = times.lasting(found.waited)
-        late = f"; {found.timed_out} timed out" if found.timed_out else ""
+    if summary.waiting:
+        parts.append(Paragraph(f"! {summary.waiting} still waiting for you", "warning"))
+    if summary.waited:
+        lasted = times.lasting(summary.waited)
+        late = f"; {summary.timed_out} timed out" if summary.timed_out else ""
         parts.append(Paragraph(f"Something waited for you for {lasted}{late}"))
-    done = sum(turn.state == "done" for turn in found.ended)
-    failed = sum(turn.state == "failed" for turn in found.ended)
-    stopped = len(found.ended) - done - failed
-    said = [f"{quantity(done, 'turn')} finished"]
-    said += [f"{failed} failed"] if failed else []
-    said += [f"{stopped} stopped"] if stopped else []
-    said += [f"{found.running} still running"] if found.running else []
-    parts.append(Paragraph(", ".join(said)))
-    if found.failed_steps:
-        parts.append(Paragraph(f"✗ {quantity(found.failed_steps, 'step')} failed", "error"))
-    spent = [steps.tokens(found.usage)]
-    if found.usage.cost:
-        spent.append(f"cost {found.usage.cost:g}")
-    if found.usage.requests:
-        spent.append(f"{found.usage.requests:g} premium requests")
+    done = sum(turn.state == "done" for turn in summary.ended)
+    failed = sum(turn.state == "failed" for turn in summary.ended)
+    stopped = len(summary.ended) - done - failed
+    outcomes = [f"{quantity(done, 'turn')} finished"]
+    outcomes += [f"{failed} failed"] if failed else []
+    outcomes += [f"{stopped} stopped"] if stopped else []
+    outcomes += [f"{summary.running} still running"] if summary.running else []
+    parts.append(Paragraph(", ".join(outcomes)))
+    if summary.failed_steps:
+        parts.append(Paragraph(f"✗ {quantity(summary.failed_steps, 'step')} failed", "error"))
+    spent = [steps.tokens(summary.usage)]
+    if summary.usage.cost:
+        spent.append(f"cost {summary.usage.cost:g}")
+    if summary.usage.requests:
+        spent.append(f"{summary.usage.requests:g} premium requests")
     if any(spent):
         parts.append(Paragraph(f"Used by these turns: {', '.join(one for one in spent if one)}"))
-    if found.answers:
-        by = ", ".join(f"{count} by {who}" for who, count in found.answers.items())
+    if summary.answers:
+        by = ", ".join(f"{count} by {who}" for who, count in summary.answers.items())
         parts.append(Paragraph(f"Answered: {by}"))
-    if found.ended:
+    if summary.ended:
         parts += [Paragraph(""), title("turns that ended")]
-        parts += [_turn(view, turn) for turn in found.ended[-SHOWN_TURNS:][::-1]]
-        parts += _more(len(found.ended) - SHOWN_TURNS)
-    if found.files:
-        count = len(found.files) + found.more_files
+        parts += [_turn(view, turn) for turn in summary.ended[-SHOWN_TURNS:][::-1]]
+        parts += _more(len(summary.ended) - SHOWN_TURNS)
+    if summary.files:
+        count = len(summary.files) + summary.more_files
         parts += [Paragraph(""), title(quantity(count, "file") + " changed")]
-        parts += [Paragraph(_INSET + _file(one)) for one in found.files[-SHOWN_FILES:][::-1]]
-        parts += _more(count - min(len(found.files), SHOWN_FILES))
+        parts += [Paragraph(_INSET + _file(one)) for one in summary.files[-SHOWN_FILES:][::-1]]
+        parts += _more(count - min(len(summary.files), SHOWN_FILES))
     return parts
 
 
 def _turn(view: View, turn: LiveTurn) -> Paragraph:
     mark = marks.TURN[turn.state]
     when = times.moment(turn.ended_at)[:5]
-    said = [
+    words = [
         f"{when} {mark.glyph} {view.session_name(turn.session_id)}",
         steps.prompt_words(view, turn),
     ]
     if turn.state != "done":
-        said.append(mark.word)
+        words.append(mark.word)
     if turn.failed:
-        said.append(f"{quantity(turn.failed, 'step')} failed")
+        words.append(f"{quantity(turn.failed, 'step')} failed")
     tone = "error" if turn.state == "failed" else ""
-    return Paragraph(_INSET + "   ".join(" ".join(one.split()) for one in said), tone)
+    return Paragraph(_INSET + "   ".join(" ".join(one.split()) for one in words), tone)
 
 
 def _file(change: FileChange) -> str:

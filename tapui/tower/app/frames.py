@@ -20,7 +20,7 @@ SHARE = 0.25
 
 
 class Pace:
-    """Told when a frame began and what it cost, says when the next one may begin (seconds).
+    """When the next frame may begin, from the beginning and the cost of the last one (seconds).
 
     Each frame pays for itself: after one that cost `c` the next begins `c / SHARE` later.
     """
@@ -53,7 +53,7 @@ SECONDS = 3
 
 
 class Meter:
-    """Told the count of all events once in a while, says how fast it grows."""
+    """How fast the count of all events grows."""
 
     def __init__(self) -> None:
         self._second = 0

@@ -113,11 +113,11 @@ def sections(
     areas: Iterable[Area],
 ) -> list[Section]:
     """Return the help: what the current pane shows, then the keys of these areas."""
-    found: list[Section] = [(f"{current.title} (this pane)", current.load().HELP or "", [])]
+    shown: list[Section] = [(f"{current.title} (this pane)", current.load().HELP or "", [])]
     for area in areas:
         keys = [(keys_of(one.id), one.does) for one in TABLE if one.area == area]
         if area == "screen":
             keys.insert(0, (" ".join(kind.key for kind in kinds), "go to a pane"))
-        found.append((AREAS[area], "", keys))
+        shown.append((AREAS[area], "", keys))
     others = [kind for kind in kinds if kind is not current]
-    return found + [(kind.title, kind.load().HELP or "", []) for kind in others]
+    return shown + [(kind.title, kind.load().HELP or "", []) for kind in others]

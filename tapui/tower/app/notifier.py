@@ -41,7 +41,7 @@ class Notices:
         """Those that the person was called for and that still wait: an alarm can be told again."""
         self._called_at: float | None = None
 
-    def asked(self, id_: str) -> None:
+    def add(self, id_: str) -> None:
         if id_ not in self._called:
             self._uncalled[id_] = None
 
@@ -121,7 +121,7 @@ class Notifier:
         self.undo: ev.ProviderMoved | None = None
         """The last move of a provider that the person did not make: it can be undone."""
 
-    def told(self, message: Message, *, is_stopping: bool) -> None:
+    def take(self, message: Message, *, is_stopping: bool) -> None:
         """The gateway has said something to the person; `is_stopping`: as they asked it to."""
         app = self._app
         if isinstance(message, Notice):
@@ -150,9 +150,9 @@ class Notifier:
         """Show a notice about an event that is worth one."""
         app = self._app
         if isinstance(event, ev.ApprovalRequested):
-            self._calls.asked(event.approval.id)
+            self._calls.add(event.approval.id)
         elif isinstance(event, ev.AlarmRaised):
-            self._calls.asked(event.alarm.id)
+            self._calls.add(event.alarm.id)
         elif isinstance(event, ev.ModeChanged):
             reason = f": {event.error}" if event.error else ""
             app.notify(f"The mode could not be set to {event.mode}{reason}", severity="error")
@@ -220,9 +220,9 @@ class Notifier:
             return
         if self._rings:
             app.bell()
-        asked = [waiting[id_] for id_ in due if id_ in waiting]
+        asking = [waiting[id_] for id_ in due if id_ in waiting]
         raised = [state.alarms[id_] for id_ in due if id_ in state.alarms]
-        text = notice_words(state, asked) if asked else alarm_words(state, raised)
+        text = notice_words(state, asking) if asking else alarm_words(state, raised)
         app.write_terminal(notice_sequence(text, os.environ))
         if self._on_notice is not None:
             self._on_notice(text)
@@ -267,11 +267,11 @@ class ReturnDigest:
         away, self._away = self._away, None
         if away is None or app.clock() - away[1] > _STILL_NEW:
             return False
-        found = digest(app.view.state, app.view.decided_at, *away)
-        if found.is_empty:
+        summary = digest(app.view.state, app.view.decided_at, *away)
+        if summary.is_empty:
             return False
         from tapui.tower.app.digest import DigestScreen
 
-        self._shown = DigestScreen(found)
+        self._shown = DigestScreen(summary)
         app.push_screen(self._shown)
         return True

@@ -38,9 +38,9 @@ def commands(app: "BaseApp") -> Iterator[Command]:
 def _runner(app: "BaseApp", action: str) -> Callable[[], object] | None:
     """Return what does an action where it can be done now: in the pane, on the screen, here."""
     name, _, arguments = action.partition("(")
-    given = tuple(filter(None, [arguments.rstrip(")")]))
+    parameters = tuple(filter(None, [arguments.rstrip(")")]))
     for place in (app.main.current_pane, app.main, app):
-        if hasattr(place, f"action_{name}") and place.check_action(name, given):
+        if hasattr(place, f"action_{name}") and place.check_action(name, parameters):
             return partial(app.run_action, action, place)
     return None
 

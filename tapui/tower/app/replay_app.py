@@ -90,6 +90,10 @@ class ReplayApp(TowerApp):
         super().__init__(feed, clock=feed.now, **wiring)
         self._replayed = feed
         self._bar = TimeBar()
+        self.action_replay_event = feed.step
+        self.action_replay_turn = feed.step_turn
+        self.action_replay_play = feed.play
+        self.action_replay_speed = feed.change_speed
 
     @property
     def can_call(self) -> bool:
@@ -109,27 +113,15 @@ class ReplayApp(TowerApp):
     def announce(self, news: Sequence[ev.Event]) -> None:
         """What happened then is no news, and nothing waits any more."""
 
-    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
-        seconds = times.epoch(found.ts)
-        if seconds is None or found.session_id not in self.view.state.sessions:
+    def way_to(self, record: FoundRecord) -> Callable[[], object] | None:
+        seconds = times.epoch(record.ts)
+        if seconds is None or record.session_id not in self.view.state.sessions:
             return None
         return partial(self._replayed.go_to, seconds)
 
-    def action_replay_event(self, events: int) -> None:
-        self._replayed.step(events)
-
-    def action_replay_turn(self, direction: int) -> None:
-        self._replayed.step_turn(direction)
-
-    def action_replay_play(self) -> None:
-        self._replayed.play()
-
-    def action_replay_speed(self, direction: int) -> None:
-        self._replayed.change_speed(direction)
-
     def action_go_to_time(self) -> None:
-        def given(seconds: float | None) -> None:
+        def on_moment(seconds: float | None) -> None:
             if seconds is not None:
                 self._replayed.go_to(seconds)
 
-        self.push_screen(MomentScreen(self._replayed.now()), given)
+        self.push_screen(MomentScreen(self._replayed.now()), on_moment)

@@ -73,7 +73,7 @@ class Finder(Protocol):
     def is_catching_up(self) -> bool:
         """Return whether more will be found in a moment, without anything new being recorded."""
 
-    def read(self, found: FoundRecord) -> RecordText | None:
+    def read(self, record: FoundRecord) -> RecordText | None:
         """Return the record, None if it is no longer there."""
 
     def interrupt(self) -> None:
@@ -153,25 +153,25 @@ class Matched:
         shown = ", ".join(self.texts[:_MOST_SHOWN])
         more = len(self.texts) - _MOST_SHOWN
         rest = f" and {more} more" if more > 0 else ""
-        found = f"{self.allowed}: {shown}{rest}" if self.allowed else "none of them"
-        return f"{where} of {quantity(self.looked_at, 'request')} it would have allowed {found}"
+        allowed = f"{self.allowed}: {shown}{rest}" if self.allowed else "none of them"
+        return f"{where} of {quantity(self.looked_at, 'request')} it would have allowed {allowed}"
 
 
 NOTHING = Matched(0, 0, [])
 
 
-def matched(asked: Iterable[Approval], rules: "Sequence[PolicyRule]", folder: str) -> Matched:
+def matched(requests: Iterable[Approval], rules: "Sequence[PolicyRule]", folder: str) -> Matched:
     """Judge what was asked by rules alone, as if nothing were guarded."""
     from tapui.policies.guards import Guards
     from tapui.policies.requests import of_permission
     from tapui.policies.verdicts import judge
 
-    found: Counter[str] = Counter()
+    allowed: Counter[str] = Counter()
     looked_at = 0
-    for one in asked:
+    for one in requests:
         looked_at += 1
         request = of_permission(detail_of(one), folder)
         if judge(request, rules, folder, Guards()).effect == "allow":
-            found[approvals.request(one)] += 1
-    texts = [f"{text} ({times}×)" for text, times in found.most_common()]
-    return Matched(looked_at, found.total(), texts)
+            allowed[approvals.request(one)] += 1
+    texts = [f"{text} ({times}×)" for text, times in allowed.most_common()]
+    return Matched(looked_at, allowed.total(), texts)

@@ -144,7 +144,7 @@ class Tower(PlainApp):
         """Show a stream, alone, in Streams."""
         raise NotImplementedError
 
-    def way_to(self, found: FoundRecord) -> Callable[[], object] | None:
+    def way_to(self, record: FoundRecord) -> Callable[[], object] | None:
         """Return what goes to the turn of a record, None where it is not one of those here."""
         raise NotImplementedError
 

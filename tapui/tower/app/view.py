@@ -250,10 +250,10 @@ class View:
     # What panes read
 
     def ring(self, key: StreamKey) -> Ring:
-        found = self.rings.get(key)
-        if found is None:
-            found = self.rings[key] = Ring(is_muted=key in self.muted)
-        return found
+        ring = self.rings.get(key)
+        if ring is None:
+            ring = self.rings[key] = Ring(is_muted=key in self.muted)
+        return ring
 
     def arguments(self, call: subjects.Call) -> Raw | subjects.Cut | None:
         """Return a call's arguments: whole if an event brought them whole and they still fit."""
@@ -279,8 +279,8 @@ class View:
     @property
     def decided(self) -> list[subjects.Approval]:
         """What was settled, newest first; first what was so while this tower watched."""
-        found = [one for one in reversed(self.state.approvals.values()) if not is_unsettled(one)]
-        return sorted(found, key=lambda one: self.decided_at.get(one.id, ""), reverse=True)
+        settled = [one for one in reversed(self.state.approvals.values()) if not is_unsettled(one)]
+        return sorted(settled, key=lambda one: self.decided_at.get(one.id, ""), reverse=True)
 
     @property
     def is_empty(self) -> bool:
@@ -296,8 +296,8 @@ class View:
     @property
     def open_sessions(self) -> list[subjects.Session]:
         """Sessions that have not ended, foreground first."""
-        found = [one for one in self.state.sessions.values() if is_open(one)]
-        return sorted(found, key=lambda one: not one.foreground)
+        sessions = [one for one in self.state.sessions.values() if is_open(one)]
+        return sorted(sessions, key=lambda one: not one.foreground)
 
     @property
     def providers(self) -> list[subjects.Provider]:
@@ -322,8 +322,8 @@ class View:
             self._payloads.clear()
             self.emitter_log.clear()
         self.writing.clear()
-        for asked in (self._detail_reads, self._turn_reads, self.pages, self.trials):
-            asked.clear()
+        for awaited in (self._detail_reads, self._turn_reads, self.pages, self.trials):
+            awaited.clear()
         if self.inspected:
             self._dirty.add("inspected")
         self.run = snapshot.run
@@ -375,8 +375,8 @@ class View:
                 self.inspected[message.id].take(message)
                 self._dirty.add("inspected")
             case Detail():
-                found = message.call or message.approval or message.provider or message.emitter
-                self._keep_detail(message.id, found)
+                whole = message.call or message.approval or message.provider or message.emitter
+                self._keep_detail(message.id, whole)
             case Error(reply_to="detail.read", id=None):  # it does not name the read
                 for read_id in list(self._detail_reads):
                     self._keep_detail(read_id, None)
@@ -397,7 +397,7 @@ class View:
         self.events += 1
         event = entry.event
         fold(self.state, event, entry.ts)
-        self._dirty.update(_TOPICS[type(event)])
+        self._dirty.update(EVENT_TOPICS[type(event)])
         if isinstance(event, ev.StreamPosted):  # by far the most
             self.ring((event.session_id, event.stream)).append(event.line)
         else:
@@ -508,7 +508,7 @@ _NEWS = (
     ev.OrderChanged,
     ev.ProviderMoved,
 )
-_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
+EVENT_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.SessionOpened: ("sessions",),
     ev.SessionUpdated: ("sessions",),
     ev.SessionReplaced: ("sessions", "streams", "providers", "life"),

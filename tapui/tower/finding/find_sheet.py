@@ -156,7 +156,7 @@ class FindScreen(LiveScreen[None]):
     ]
     BINDINGS: ClassVar[list[BindingType]] = bindings("find")
 
-    class Told(Message):
+    class Found(Message):
         """Something was found, or that is all."""
 
         def __init__(self, finding: Finding) -> None:
@@ -179,7 +179,7 @@ class FindScreen(LiveScreen[None]):
         self._opened: RecordScreen | None = None
         self.thread = FinderThread(
             make,
-            lambda finding: self.post_message(self.Told(finding)),
+            lambda finding: self.post_message(self.Found(finding)),
             lambda key, record: self.post_message(self.RecordRead(key, record)),
         )
 
@@ -212,10 +212,10 @@ class FindScreen(LiveScreen[None]):
         if not is_list and table.has_focus:
             self.query_one(FindInput).focus()
         table.set_class(not is_list, "none")
-        said = self.query_one(".said", Static)
-        said.set_class(is_list, "none")
+        empty = self.query_one(".said", Static)
+        empty.set_class(is_list, "none")
         if not is_list:
-            said.update(_said(finding, has_text=bool(self._last.text.strip())))
+            empty.update(_instead(finding, has_text=bool(self._last.text.strip())))
         frame = self.query_one(".sheet", Vertical)
         note, tone = _note(finding)
         frame.border_title = upper_edge(plain("Find", "bold"), note, tone, self.app.size.width)
@@ -224,7 +224,7 @@ class FindScreen(LiveScreen[None]):
 
     # What comes
 
-    def on_find_screen_told(self, event: Told) -> None:
+    def on_find_screen_found(self, event: Found) -> None:
         if event.finding.text != self._last.text.strip():
             return
         if not event.finding.found and not event.finding.is_done:
@@ -332,7 +332,7 @@ def _note(finding: Finding) -> tuple[str, str]:
     return (f"the newest {MOST}" if count == MOST else f"{count} found"), "muted"
 
 
-def _said(finding: Finding, *, has_text: bool) -> Content:
+def _instead(finding: Finding, *, has_text: bool) -> Content:
     if finding.problem:
         return plain(finding.problem)
     if not has_text:

@@ -34,20 +34,20 @@ class Finding:
 class FinderThread:
     """Makes a finder with `make` on a thread of its own, and looks there for what is wanted.
 
-    `told` and `read` get what comes of it, on that thread: they pass it on and return at once.
-    No callback comes once `stop` has returned. `read` gets the key of a record and the record, None
-    for one that is gone.
+    `on_finding` and `on_record` are called on that thread: they pass it on and return at once.
+    No callback comes once `stop` has returned. `on_record` gets the key of a record and the record,
+    None for one that is gone.
     """
 
     def __init__(
         self,
         make: Callable[[], Finder],
-        told: Callable[[Finding], object],
-        read: Callable[[str, RecordText | None], object],
+        on_finding: Callable[[Finding], object],
+        on_record: Callable[[str, RecordText | None], object],
     ) -> None:
         self._make = make
-        self._told = told
-        self._read = read
+        self._on_finding = on_finding
+        self._on_record = on_record
         self._lock = threading.Condition()
         self._finder: Finder | None = None
         self._text = ""
@@ -69,9 +69,9 @@ class FinderThread:
             if self._finder is not None:
                 self._finder.interrupt()
 
-    def read(self, found: FoundRecord) -> None:
+    def read(self, record: FoundRecord) -> None:
         with self._lock:
-            self._wanted.append(found)
+            self._wanted.append(record)
             self._lock.notify()
 
     def stop(self) -> None:
@@ -105,8 +105,8 @@ class FinderThread:
     def _work(self, finder: Finder) -> None:
         seen, is_settled = _State(), False
         while (order := self._next(None if is_settled else LOOK_SECONDS)) is not None:
-            for found in order.wanted:
-                self._tell_record(found, finder.read(found))
+            for record in order.wanted:
+                self._tell_record(record, finder.read(record))
             now = _state(finder)
             if order.is_new or now != seen:
                 now = self._look(finder, order, now)
@@ -146,12 +146,12 @@ class FinderThread:
     def _tell(self, finding: Finding) -> None:
         with self._lock:
             if not self._is_stopped:
-                self._told(finding)
+                self._on_finding(finding)
 
-    def _tell_record(self, found: FoundRecord, record: RecordText | None) -> None:
+    def _tell_record(self, record: FoundRecord, text: RecordText | None) -> None:
         with self._lock:
             if not self._is_stopped:
-                self._read(found.key, record)
+                self._on_record(record.key, text)
 
 
 class _Order(NamedTuple):

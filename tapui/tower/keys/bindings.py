@@ -17,11 +17,11 @@ from tapui.tower.keys.table import BY_ID
 
 def bindings(*ids: str) -> list[BindingType]:
     """Return the bindings of these actions, for a widget, screen or app that has their methods."""
-    found: list[BindingType] = []
+    made: list[BindingType] = []
     for name in ids:
         one = BY_ID[name]
         first = one.keys.split(",")[0]
-        found.append(
+        made.append(
             Binding(
                 one.keys,
                 one.action,
@@ -32,7 +32,7 @@ def bindings(*ids: str) -> list[BindingType]:
                 id=one.id,
             )
         )
-    return found
+    return made
 
 
 MAX_WAITING = 10_000

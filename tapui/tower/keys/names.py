@@ -84,9 +84,9 @@ def _character_key(character: str) -> str | None:
 def _character(name: str) -> str:
     """Return the character that Textual calls `name`, "" for none."""
     unicode_name = _UNICODE.get(name, name).replace("_", " ").upper()
-    for found in (unicode_name, _HYPHENS.sub("-", unicode_name)):
+    for spelling in (unicode_name, _HYPHENS.sub("-", unicode_name)):
         try:
-            return unicodedata.lookup(found)
+            return unicodedata.lookup(spelling)
         except KeyError:
             continue  # no character has this name: the other spelling may be one
     return ""
@@ -102,12 +102,12 @@ def key_name(key: str) -> str:
 
 def written_keys(keys: str) -> str:
     """Return all keys of an action as they are written in the settings, such as `/ ctrl+f`."""
-    found: list[str] = []
+    written: list[str] = []
     for key in keys.split(","):
         *modifiers, last = key.split("+")
         character = "" if last in _SHOWN else _character(last)
-        found.append("+".join([*modifiers, character or last]))
-    return " ".join(found)
+        written.append("+".join([*modifiers, character or last]))
+    return " ".join(written)
 
 
 def key_names(keys: str) -> str:

@@ -277,21 +277,22 @@ def faults(chosen: Mapping[str, object]) -> dict[str, str]:
 
     A value is one key, or several with spaces between them (`"/ ctrl+f"`).
     """
-    found: dict[str, str] = {}
+    problems: dict[str, str] = {}
     sound: dict[str, str] = {}
     for name, value in chosen.items():
         if name not in BY_ID:
             near = difflib.get_close_matches(name, BY_ID, n=1, cutoff=0.6)
-            found[name] = "there is no such action" + (f"; did you mean {near[0]}?" if near else "")
+            problems[name] = "there is no such action"
+            problems[name] += f"; did you mean {near[0]}?" if near else ""
         elif not isinstance(value, str) or not value.split():
-            found[name] = f'write a key, such as "{key_name(_first(BY_ID[name]))}"'
+            problems[name] = f'write a key, such as "{key_name(_first(BY_ID[name]))}"'
         else:
             wrong = [one for one in value.split() if textual_key(one) is None]
             if wrong:
-                found[name] = f"{wrong[0]} is no key"
+                problems[name] = f"{wrong[0]} is no key"
             else:
                 sound[name] = _keys(value)
-    return found | _clashes(sound, set(found))
+    return problems | _clashes(sound, set(problems))
 
 
 def keymap(chosen: Mapping[str, str]) -> dict[str, str]:
@@ -314,7 +315,7 @@ def _clashes(sound: Mapping[str, str], skipped: set[str]) -> dict[str, str]:
         for one in TABLE
         if one.id not in skipped
     }
-    found: dict[str, str] = {}
+    clashes: dict[str, str] = {}
     for name in sound:
         for other in TABLE:
             if other.id == name or other.id not in in_force or _may_share(name, other.id):
@@ -323,14 +324,14 @@ def _clashes(sound: Mapping[str, str], skipped: set[str]) -> dict[str, str]:
                 both := (in_force[name] & in_force[other.id]) - {""}
             ):
                 key = key_name(min(both))
-                found[name] = f"{key} is the key of {other.id} already ({other.does})"
+                clashes[name] = f"{key} is the key of {other.id} already ({other.does})"
     digits = {
         name: digit for name, keys in sound.items() for digit in keys.split(",") if digit.isdigit()
     }
     for name, digit in digits.items():
         if meet(BY_ID[name].area, "screen"):
-            found.setdefault(name, f"{digit} goes to a pane")
-    return found
+            clashes.setdefault(name, f"{digit} goes to a pane")
+    return clashes
 
 
 def _may_share(one: str, other: str) -> bool:

@@ -52,8 +52,8 @@ class FormAnswer(Vertical):
     def compose(self) -> ComposeResult:
         """The fields; above JSON, why it is no form."""
         if self._why_json:
-            said = f"The answer is written as JSON: {self._why_json}."
-            yield Static(plain(said, "$text-muted", limit=300), markup=False)
+            note = f"The answer is written as JSON: {self._why_json}."
+            yield Static(plain(note, "$text-muted", limit=300), markup=False)
         yield self._fields
 
     def focus_inside(self) -> None:
@@ -66,9 +66,9 @@ class FormAnswer(Vertical):
     def answer(self) -> object:
         """Return the answer, an object. Raises `AnswerError`."""
         written, wrong = self._fields.read()
-        for key, said in wrong.items():
-            between = " " if said == "is required" else ": "
-            raise AnswerError(f"{key}{between}{said}" if key else said)
+        for key, fault in wrong.items():
+            between = " " if fault == "is required" else ": "
+            raise AnswerError(f"{key}{between}{fault}" if key else fault)
         return msgspec.json.decode(written)
 
 
@@ -135,10 +135,10 @@ class RulePanel(Static):
     `earlier` reads what was asked in the rules' folder; it is called on a thread.
     """
 
-    def __init__(self, made: RuleProposal, earlier: EarlierRequests | None) -> None:
+    def __init__(self, proposal: RuleProposal, earlier: EarlierRequests | None) -> None:
         looks = "In the records: looking …" if earlier is not None else ""
-        super().__init__(_lines(made.lines(looks)))
-        self._made = made
+        super().__init__(_lines(proposal.lines(looks)))
+        self._proposal = proposal
         self._earlier = earlier
 
     def on_mount(self) -> None:
@@ -146,21 +146,21 @@ class RulePanel(Static):
             self.run_worker(self._look_back(self._earlier), group="proposal")
 
     async def _look_back(self, earlier: EarlierRequests) -> None:
-        told = await asyncio.to_thread(_recorded, earlier, self._made)
-        self.update(_lines(self._made.lines(told)))
+        recorded = await asyncio.to_thread(_recorded, earlier, self._proposal)
+        self.update(_lines(self._proposal.lines(recorded)))
 
 
 def _lines(texts: Sequence[str]) -> Content:
     return Content("\n").join([plain(one, limit=300) for one in texts])
 
 
-def _recorded(earlier: EarlierRequests, made: RuleProposal) -> str:
+def _recorded(earlier: EarlierRequests, proposal: RuleProposal) -> str:
     """Return what rules would have allowed of what was recorded. Blocks for as long as it takes."""
     try:
-        found = matched(earlier(made.folder, MOST), made.given, made.folder)
+        outcome = matched(earlier(proposal.folder, MOST), proposal.policy_rules, proposal.folder)
     except EarlierFault as fault:
         return str(fault)
-    return found.words("In the records of this folder")
+    return outcome.words("In the records of this folder")
 
 
 Field = PairingPanel | AnswerForm | FormAnswer
@@ -187,16 +187,16 @@ class RequestFields(Vertical):
         return field
 
     def empty(self) -> None:
-        for found in self.children:
-            found.remove()
+        for child in self.children:
+            child.remove()
 
     def panels(self, approval_id: str) -> list[PairingPanel]:
-        found = [one for one in self.query(PairingPanel) if one.is_mounted]
-        return [one for one in found if one.approval_id == approval_id]
+        panels = [one for one in self.query(PairingPanel) if one.is_mounted]
+        return [one for one in panels if one.approval_id == approval_id]
 
     def forms(self, approval_id: str) -> list[AnswerForm | FormAnswer]:
-        found: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
-        return [one for one in found if one.approval_id == approval_id]
+        forms: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
+        return [one for one in forms if one.approval_id == approval_id]
 
     def has_focus_in_form(self, approval_id: str) -> bool:
         return any(form.has_pseudo_class("focus-within") for form in self.forms(approval_id))
@@ -279,17 +279,17 @@ def prompt_line(
         return plain(approvals.outcome(approval), "$text-muted", limit=200)
     if is_sent:
         return plain("sent, waiting for the gateway …", "$text-muted")
-    told = plain(f"{trouble}  " if trouble else "", "bold $error", limit=300)
+    before = plain(f"{trouble}  " if trouble else "", "bold $error", limit=300)
     if chosen is not None:
-        return told + _then(chosen)
+        return before + _then(chosen)
     if approval.state == "revealed":
-        return told + plain("Enter this code on the page that asks for it.")
+        return before + plain("Enter this code on the page that asks for it.")
     if is_in_form:
         is_form = kind_of(approval).fields == "form"
         enter = "goes on, in the last field to your answer." if is_form else "takes this answer."
-        return told + plain(f"Enter {enter} Esc leaves the field.", "$text-muted")
+        return before + plain(f"Enter {enter} Esc leaves the field.", "$text-muted")
     choose = "  Space chooses sessions." if kind_of(approval).fields == "sessions" else ""
-    return told + plain(f"A letter, then Enter.{choose}", "$text-muted")
+    return before + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
 
 def _then(option: Option) -> Content:

@@ -208,8 +208,8 @@ class ApprovalScreen(Sheet):
         """Show the requests that are answered together; others than before take no answer yet."""
         if self._is_sent:
             return
-        found = [approval] if self._is_apart else _together(view, approval)
-        members = tuple(one.id for one in found) if approval in found else (approval.id,)
+        together = [approval] if self._is_apart else _together(view, approval)
+        members = tuple(one.id for one in together) if approval in together else (approval.id,)
         if members == self._members:
             return
         if self._members:
@@ -221,8 +221,8 @@ class ApprovalScreen(Sheet):
 
     def _asked(self, approval: subjects.Approval) -> list[AskedRequest]:
         state, bodies = self.tower.view.state, self.tower.bodies
-        found = [state.approvals.get(id_) for id_ in self._members]
-        wholes = [bodies.whole(one) for one in found if one is not None] or [approval]
+        members = [state.approvals.get(id_) for id_ in self._members]
+        wholes = [bodies.whole(one) for one in members if one is not None] or [approval]
         return [AskedRequest(one, bodies.detail(one)) for one in wholes]
 
     def _headline(self, view: View, approval: subjects.Approval) -> str:
@@ -242,8 +242,8 @@ class ApprovalScreen(Sheet):
         if approval is None or not kind_of(approval).is_copied:
             return super().copied()
         whole = self.tower.bodies.whole(approval)
-        found = kind_of(approval).subject(whole, self.tower.bodies.detail(whole))
-        return found or super().copied()
+        subject = kind_of(approval).subject(whole, self.tower.bodies.detail(whole))
+        return subject or super().copied()
 
     # Fields to fill in
 

@@ -19,7 +19,7 @@ class RuleProposal:
     fault: str = ""
     toml: str = ""
     rules: list[str] = field(default_factory=list)
-    given: tuple[PolicyRule, ...] = ()
+    policy_rules: tuple[PolicyRule, ...] = ()
     """The rules themselves."""
     folder: str = ""
     here: Matched = NOTHING
@@ -42,19 +42,19 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
     folder = session.cwd if session is not None else None
     if folder is None:
         return RuleProposal("The session has ended.")
-    asked = of_permission(detail_of(approval), folder)
+    request = of_permission(detail_of(approval), folder)
     if approval.judged is not None and approval.judged.why:
         return RuleProposal(f"No rule may allow this: {approval.judged.why}.")
-    wanted = proposed(asked, folder)
-    rules = [one.as_rule() for one in wanted]
-    verdict = judge(asked, rules, folder, Guards())
-    if not wanted or verdict.effect != "allow":
+    proposals = proposed(request, folder)
+    rules = [one.as_rule() for one in proposals]
+    verdict = judge(request, rules, folder, Guards())
+    if not proposals or verdict.effect != "allow":
         why = verdict.why or next((part.why for part in verdict.parts if part.why), "")
         return RuleProposal(f"No rule may allow this: {why or 'it is asked each time'}.")
     known = {part.text for part in _allowed(approval)}
     new = [
         one
-        for one in wanted
+        for one in proposals
         if not any(
             part.rule is not None and part.rule.pattern == one.pattern and part.text in known
             for part in verdict.parts
@@ -68,13 +68,13 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
         and one.id != approval.id
     ]
     return RuleProposal(
-        toml="\n".join(one.as_toml() for one in new or wanted),
+        toml="\n".join(one.as_toml() for one in new or proposals),
         rules=[
             f"{one.kind} “{one.pattern}”{' and nothing behind it' if one.is_exact else ''}"
             f" in {one.folder}"
-            for one in new or wanted
+            for one in new or proposals
         ],
-        given=tuple(rules),
+        policy_rules=tuple(rules),
         folder=folder,
         here=matched(earlier, rules, folder),
     )

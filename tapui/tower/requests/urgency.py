@@ -24,20 +24,20 @@ def requests(view: View) -> list[Request]:
     The requests of one session stand together, at the place of its most urgent one.
     """
     ordered = sorted(view.waiting, key=lambda one: _urgency(one, view.now))
-    found: list[Request] = []
+    rows: list[Request] = []
     taken: set[str] = set()
     for approval in ordered:
         if approval.id in taken:
             continue
-        found.append(Request(approval))
+        rows.append(Request(approval))
         taken.add(approval.id)
         if approval.session_id is None:
             continue
         for other in ordered:
             if other.session_id == approval.session_id and other.id not in taken:
-                found.append(Request(other, is_below=True))
+                rows.append(Request(other, is_below=True))
                 taken.add(other.id)
-    return found
+    return rows
 
 
 def standing(approval: subjects.Approval, now: float) -> str:

@@ -48,7 +48,7 @@ class WaitingBand(Pane):
 
     def __init__(self) -> None:
         super().__init__()
-        self._asked: list[Request] = []
+        self._requests: list[Request] = []
         self._lines = 0
 
     def compose(self) -> ComposeResult:
@@ -72,14 +72,14 @@ class WaitingBand(Pane):
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         del dirty
-        self._asked = requests(view)
-        if self._asked:
+        self._requests = requests(view)
+        if self._requests:
             self.table.set_columns(_ASKS)
-            rows = [_asked_row(view, one) for one in self._asked]
+            rows = [_asked_row(view, one) for one in self._requests]
         else:
             self.table.set_columns(_ANSWERS)
             rows = [_answered_row(view, one) for one in view.decided]
-        self.set_class(bool(self._asked), "-waiting")
+        self.set_class(bool(self._requests), "-waiting")
         self.set_class(not rows, "-quiet")
         at = None
         if self.has_class("-current"):
@@ -91,17 +91,17 @@ class WaitingBand(Pane):
         self.show_frame()
 
     def title(self) -> str:
-        return f"! Waiting for you: {len(self._asked)}" if self._asked else "Nothing waits"
+        return f"! Waiting for you: {len(self._requests)}" if self._requests else "Nothing waits"
 
     def title_style(self, *, is_current: bool) -> str:
         """Return the style of the title: it waits for you."""
-        return "bold $warning" if self._asked else super().title_style(is_current=is_current)
+        return "bold $warning" if self._requests else super().title_style(is_current=is_current)
 
     def frame_notes(self) -> list[FrameNote]:
         """Return how to answer, or what the rows are."""
-        if not self._asked:
+        if not self._requests:
             return [FrameNote("last answers")] if self.table.rows else []
-        unseen = len(self._asked) - (self._lines - 2)
+        unseen = len(self._requests) - (self._lines - 2)
         more = [FrameNote(f"{unseen} more below")] if unseen > 0 else []
         return [
             *more,
@@ -119,18 +119,18 @@ class WaitingBand(Pane):
 
     def on_click(self, event: events.Click) -> None:
         super().on_click(event)
-        if event.widget is self.query_one(".more", Static) and len(self._asked) > 1:
-            self.table.post_message(Table.Opened(self._asked[1].approval.id))
+        if event.widget is self.query_one(".more", Static) and len(self._requests) > 1:
+            self.table.post_message(Table.Opened(self._requests[1].approval.id))
 
     def _more(self, view: View) -> Content:
         if self._lines >= 4:
             return plain("")
-        if not self._asked:
+        if not self._requests:
             return plain("" if self.table.rows else " Nothing waits.", "$text-muted")
         width = max(self.size.width, 20)
         key = f"{self.tower.key_of('answer')} answers "
-        said = [_in_short(view, one) for one in self._asked[1:]]
-        line = f" {len(said)} more: {', '.join(said)}" if said else ""
+        others = [_in_short(view, one) for one in self._requests[1:]]
+        line = f" {len(others)} more: {', '.join(others)}" if others else ""
         left = plain(line, limit=400).truncate(width - len(key) - 1, ellipsis=True)
         gap = " " * (width - left.cell_length - len(key))
         return left + plain(gap + key, "$text-muted")
@@ -139,14 +139,14 @@ class WaitingBand(Pane):
 def _asked_row(view: View, request: Request) -> Row:
     approval = request.approval
     agent = agent_name(view.state, approval)
-    said = _said(view, approval)
+    words = _request_words(view, approval)
     reason = approvals.reason(approval)
     return Row(
         approval.id,
         (
             Cell(_asker(view, request), "" if agent else "strong"),
             Cell(approvals.verb(approval)),
-            Cell(f"{said}   “{reason}”" if reason else said, "warning"),
+            Cell(f"{words}   “{reason}”" if reason else words, "warning"),
             Cell(standing(approval, view.now), "warning"),
         ),
         indent=2 if request.is_below and agent else 0,
@@ -161,12 +161,12 @@ def _answered_row(view: View, approval: subjects.Approval) -> Row:
             Cell(times.moment(at) if (at := view.decided_at.get(approval.id)) else "", "muted"),
             Cell(_outcome(approval), mark.tone, mark.glyph, mark.tone),
             Cell(session_name(view.state, approval.session_id), "muted"),
-            Cell(f"{approvals.verb(approval)}  {_said(view, approval)}", "muted"),
+            Cell(f"{approvals.verb(approval)}  {_request_words(view, approval)}", "muted"),
         ),
     )
 
 
-def _said(view: View, approval: subjects.Approval) -> str:
+def _request_words(view: View, approval: subjects.Approval) -> str:
     """Return what is asked; a path in the session's folder without it."""
     return within(revealed(approvals.request(approval)), view.folder_of(approval.session_id or ""))
 

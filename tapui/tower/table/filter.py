@@ -155,8 +155,8 @@ class FilterBar(Horizontal):
 
     def refuse(self, error: FilterError | None) -> None:
         """Say why the text is no filter; None takes that back."""
-        said = plain(f"✗ {error}", "$error") if error is not None else plain("")
-        self.query_one(".refusal", Static).update(said)
+        words = plain(f"✗ {error}", "$error") if error is not None else plain("")
+        self.query_one(".refusal", Static).update(words)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()

@@ -138,7 +138,7 @@ class Pane(Widget):
         notes = list(shown[1])
         while notes and used + 2 + sum(len(note.text) + 1 for note in notes) > width:
             notes.pop(0)
-        at, found = used, []
+        at, spans = used, []
         rest = [len(note.text) + 2 for note in notes]
         for number, note in enumerate(notes):
             length = len(note.text)
@@ -148,11 +148,11 @@ class Pane(Widget):
                 break
             parts += [plain(" "), plain("─" * (start - at - 2), line), plain(" ")]
             parts.append(plain(note.text, note.style or "$text-muted"))
-            found.append((start + 3, start + 3 + length, note.act))
+            spans.append((start + 3, start + 3 + length, note.act))
             at = start + length
-        if found and at < width:
+        if spans and at < width:
             parts += [plain(" "), plain("─" * (width - at - 1), line)]
-        self._notes = tuple(found)
+        self._notes = tuple(spans)
         self.border_title = Content("").join(parts)
 
     def on_click(self, event: events.Click) -> None:

@@ -136,12 +136,12 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
     @property
     def spans(self) -> list[tuple[int, int, int]]:
         """(index, first cell, end) of the columns that are shown, in the table's content."""
-        found: list[tuple[int, int, int]] = []
+        spans: list[tuple[int, int, int]] = []
         x = 1
         for index, size in self._fitted(self._width - EDGES, self.row_lines):
-            found.append((index, x, x + size))
+            spans.append((index, x, x + size))
             x += size + GAP
-        return found
+        return spans
 
     def set_rows(
         self, rows: list[Row], *, at: str | None = None, below: int = 0, holds_line: bool = False

@@ -161,11 +161,11 @@ class MomentScreen(LiveScreen[float | None]):
             yield Static(plain(_HINT, "$text-muted"), classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        found = moment_meant(event.value, self._now)
-        if found is None:
+        moment = moment_meant(event.value, self._now)
+        if moment is None:
             self.query_one(".keys", Static).update(plain(f"Not a time. Write {_HINT}", "$error"))
         else:
-            self.dismiss(found)
+            self.dismiss(moment)
 
 
 def moment_meant(text: str, now: float) -> float | None:
@@ -182,9 +182,9 @@ def moment_meant(text: str, now: float) -> float | None:
             return then.timestamp() if 1 < then.year < 9999 else None
         if _CLOCK.match(text):
             hour, minute, *second = map(int, text.split(":"))
-            given = day.replace(hour=hour, minute=minute, second=0, microsecond=999_999)
+            moment = day.replace(hour=hour, minute=minute, second=0, microsecond=999_999)
             # Everything that happened in that second, or at the beginning of that minute.
-            return given.replace(second=second[0] if second else 0).timestamp()
+            return moment.replace(second=second[0] if second else 0).timestamp()
         then = datetime.fromisoformat(text)
         return then.astimezone().timestamp() if 1 < then.year < 9999 else None
     except (ValueError, OverflowError, OSError):
@@ -236,5 +236,5 @@ class AnswerForm(Vertical):
         raise AnswerError("type an answer first")
 
 
-def _texts(found: object) -> tuple[str, ...]:
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

@@ -238,10 +238,10 @@ class AttachedCompositor(Compositor):
         A widget that was removed stays in the layout until the next one, and has no styles then:
         Textual's own `TextArea` fails when it is rendered without.
         """
-        found = super().visible_widgets
-        if all(widget.parent is not None for widget in found):
-            return found
-        return {widget: place for widget, place in found.items() if widget.parent is not None}
+        placed = super().visible_widgets
+        if all(widget.parent is not None for widget in placed):
+            return placed
+        return {widget: place for widget, place in placed.items() if widget.parent is not None}
 
 
 class LeanCompositor(AttachedCompositor):

@@ -75,9 +75,9 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
 
     def set_parts(self, parts: Iterable[Paragraph]) -> None:
         """Show these parts; nothing happens if they are the ones on show."""
-        found = list(parts)
-        if found != self.parts:
-            self.parts = found
+        shown = list(parts)
+        if shown != self.parts:
+            self.parts = shown
             self._wrapped_at = 0
             self._was_at_end = False
             self._wrap()

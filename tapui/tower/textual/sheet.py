@@ -193,12 +193,12 @@ class Sheet(LiveScreen[None]):
 
     def _ways_out(self) -> Content:
         keys = list(self._keys())
-        said = []
+        ways = []
         if self.key in keys and len(keys) > 1:
             back, on = self.tower.key_of("previous-item"), self.tower.key_of("next-item")
-            said.append(f"{back} {keys.index(self.key) + 1} of {len(keys)} {on}")
-        said.append(f"{self.tower.key_of('close-sheet')} {self.CLOSES}")
-        return plain("   ".join(said), "$text-muted")
+            ways.append(f"{back} {keys.index(self.key) + 1} of {len(keys)} {on}")
+        ways.append(f"{self.tower.key_of('close-sheet')} {self.CLOSES}")
+        return plain("   ".join(ways), "$text-muted")
 
     # Other items
 
@@ -240,8 +240,8 @@ def upper_edge(left: Content, note: str, tone: str, width: int) -> Content:
     return left + line + right if note and gap > 0 else left
 
 
-def fact(name: str, found: str | None) -> list[Paragraph]:
+def fact(name: str, text: str | None) -> list[Paragraph]:
     """Return a line with the name of a fact and what it is; nothing for none."""
-    if not found:
+    if not text:
         return []
-    return [Paragraph(f"{name:<{_NAME_WIDTH}}{' '.join(found.splitlines())}", "muted")]
+    return [Paragraph(f"{name:<{_NAME_WIDTH}}{' '.join(text.splitlines())}", "muted")]

@@ -63,20 +63,20 @@ class Clipboard:
         its line feeds are to be kept. `what` is its name in the notice."""
         kept = safe_text(text, limit=MAX_CHARS, newlines=keeps_lines)
         if kept:
-            said = f"{what} was copied"
+            notice = f"{what} was copied"
             if len(text) > MAX_CHARS:
-                said = f"{MAX_CHARS:,} of {len(text):,} characters were copied"
-            self._app.run_worker(self._put(kept, said), group="copy")
+                notice = f"{MAX_CHARS:,} of {len(text):,} characters were copied"
+            self._app.run_worker(self._put(kept, notice), group="copy")
 
-    async def _put(self, kept: str, said: str) -> None:
+    async def _put(self, kept: str, notice: str) -> None:
         if not await _tmux_takes(kept):
             self._app.copy_to_clipboard(kept)
         if self._folder is not None:
             try:
-                said += f"; also in {_write(self._folder, kept)}"
+                notice += f"; also in {_write(self._folder, kept)}"
             except OSError as error:
-                said += f"; not in a file: {error.strerror or type(error).__name__}"
-        self._app.notify(said, markup=False, timeout=4)
+                notice += f"; not in a file: {error.strerror or type(error).__name__}"
+        self._app.notify(notice, markup=False, timeout=4)
 
 
 async def _tmux_takes(text: str) -> bool:

@@ -114,8 +114,8 @@ def unknown(folders: Sequence[Path], name: str) -> str | None:
 
 def names(folders: Sequence[Path]) -> list[str]:
     """Return the names of all themes, whether their files can be used or not."""
-    found = {path.stem for folder in folders for path in _readable(folder)}
-    return sorted(filter(NAME.match, found))
+    stems = {path.stem for folder in folders for path in _readable(folder)}
+    return sorted(filter(NAME.match, stems))
 
 
 def _readable(folder: Path) -> list[Path]:

@@ -78,7 +78,7 @@ def read(path: Path) -> Theme:
 
 def stamp(folders: Iterable[Path]) -> Stamp:
     """Return what changes when a theme file is added, removed or saved: poll it to reload."""
-    found: list[tuple[str, int, int]] = []
+    stamps: list[tuple[str, int, int]] = []
     for folder in folders:
         try:
             files = theme_files.of(folder)
@@ -88,10 +88,10 @@ def stamp(folders: Iterable[Path]) -> Stamp:
             try:
                 status = path.stat()
             except OSError:
-                found.append((str(path), 0, 0))
+                stamps.append((str(path), 0, 0))
             else:
-                found.append((str(path), status.st_mtime_ns, status.st_size))
-    return tuple(found)
+                stamps.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(stamps)
 
 
 @cache
@@ -178,9 +178,9 @@ class ThemeChoice:
             self._app.notify(problem, severity="warning", timeout=12)
 
     def _read(self) -> list[str]:
-        found, problems = load(self._folders)
-        for name, theme in found.items():
+        themes, problems = load(self._folders)
+        for name, theme in themes.items():
             if self._app.get_theme(name) != theme:
                 self._app.register_theme(theme)
-        self.names = sorted(found)
+        self.names = sorted(themes)
         return problems

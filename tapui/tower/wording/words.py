@@ -131,19 +131,19 @@ class BudgetError(ValueError):
 
 def read_budget(text: str) -> Budget:
     """Return the budget that is meant; one without bounds for `none`. Raises `BudgetError`."""
-    said = text.strip()
-    if said.lower() in ("none", "no", "0"):
+    written = text.strip()
+    if written.lower() in ("none", "no", "0"):
         return Budget()
     tokens: int | None = None
     requests: float | None = None
-    for part in re.split(r",\s+|\s+and\s+|;", said):
-        found = _PART.match(part.strip())
-        if found is None:
+    for part in re.split(r",\s+|\s+and\s+|;", written):
+        amount_of = _PART.match(part.strip())
+        if amount_of is None:
             raise BudgetError(f"“{part.strip()}” is no budget. {HINT}")
-        amount = float(re.sub("[,_]", "", found[1])) * _TIMES[found[2].lower()]
+        amount = float(re.sub("[,_]", "", amount_of[1])) * _TIMES[amount_of[2].lower()]
         if not 0 < amount <= _MOST:
             raise BudgetError(f"“{part.strip()}” must be above 0. {HINT}")
-        if found[3] is None or found[3].startswith("token"):
+        if amount_of[3] is None or amount_of[3].startswith("token"):
             tokens = max(int(amount), 1)
         else:
             requests = amount
@@ -152,9 +152,9 @@ def read_budget(text: str) -> Budget:
 
 def budget_words(budget: Budget | None) -> str:
     """Return a budget as it can be written; `none` where there is none."""
-    said = []
+    bounds = []
     if budget is not None and budget.tokens is not None:
-        said.append(f"{budget.tokens:,} tokens")
+        bounds.append(f"{budget.tokens:,} tokens")
     if budget is not None and budget.requests is not None:
-        said.append(f"{budget.requests:g} requests")
-    return ", ".join(said) or "none"
+        bounds.append(f"{budget.requests:g} requests")
+    return ", ".join(bounds) or "none"
