@@ -91,10 +91,10 @@ def test_a_notice_has_constant_words_and_a_clean_label(kind: AlarmKind, words: s
 
 def test_what_was_called_for_is_called_for_again_only_after_it_was_over() -> None:
     notices = Notices()
-    notices.asked("al1")
+    notices.add("al1")
     assert notices.due(0, {"al1"}) == ["al1"]
-    notices.asked("al1")
+    notices.add("al1")
     assert notices.due(100, {"al1"}) == []
     assert notices.due(200, set()) == []
-    notices.asked("al1")
+    notices.add("al1")
     assert notices.due(300, {"al1"}) == ["al1"]
