@@ -8,9 +8,11 @@ nothing else) is about these: each further operand must be one of them, too.
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from tapui.policies.options import entry_of, operand_places
 from tapui.policies.programs import RUNNERS, base_name, runs_scripts
@@ -127,31 +129,17 @@ class Leads:
         }
 
 
+_FIELDS = frozenset(one.name for one in fields(Leads))
+
+
 def leads_of(given: object) -> Leads | None:
     """Return what a request says of its words; None where it does not, or in another form."""
-    match given:
-        case {
-            "words": dict() as words,
-            "folders": [*folders],
-            "holding": [*holding],
-            "home": str(home),
-            "linked": [*linked],
-            "below": [*below],
-        }:
-            paths = [path for found in words.values() if isinstance(found, list) for path in found]
-            is_fit = all(isinstance(found, list) for found in words.values())
-            if is_fit and all(
-                isinstance(one, str) for one in (*paths, *folders, *holding, *linked, *below)
-            ):
-                return Leads(
-                    {word: tuple(found) for word, found in words.items()},
-                    tuple(folders),
-                    frozenset(holding),
-                    home,
-                    tuple(linked),
-                    tuple(below),
-                )
-    return None
+    if not isinstance(given, dict) or not given.keys() >= _FIELDS:
+        return None
+    try:
+        return msgspec.convert(given, Leads)
+    except msgspec.ValidationError:
+        return None
 
 
 def readings(word: str) -> tuple[str, ...]:

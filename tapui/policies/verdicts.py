@@ -17,6 +17,7 @@ from tapui.wire.subjects import RuleEffect
 
 if TYPE_CHECKING:
     from tapui.policies.command_meaning import Meant
+    from tapui.policies.commands import CommandPart
 
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
 _HEAD = 200
@@ -228,18 +229,16 @@ def _of_powershell(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards)
 
 
 def _of_part(
-    part: "object",
+    part: "CommandPart",
     strict: list[PolicyRule],
     allowing: list[PolicyRule],
-    strays: "Callable[[tuple[str, ...], tuple[str, ...]], str]",
+    strays: Callable[[tuple[str, ...], tuple[str, ...]], str],
     *,
     moves: bool,
 ) -> JudgedPart:
     from tapui.policies.command_meaning import means
-    from tapui.policies.commands import CommandPart
     from tapui.policies.programs import escape
 
-    assert isinstance(part, CommandPart)
     fitting = [one for one in strict if means(part.words, one.words)]
     why = ""
     for one in allowing:
@@ -260,13 +259,13 @@ def _of_part(
     return JudgedPart(part.text, rule, "" if rule else why)
 
 
-def _disagreement(asked: AskedFor, parts: Sequence[object]) -> str:
+def _disagreement(asked: AskedFor, parts: Sequence["CommandPart"]) -> str:
     """Say where the CLI sees other parts in a command than tapui does."""
-    from tapui.policies.commands import CommandPart, parsed
+    from tapui.policies.commands import parsed
 
     if asked.segments is None:
         return ""
-    ours = [part.words for part in parts if isinstance(part, CommandPart)]
+    ours = [part.words for part in parts]
     theirs = [part.words for text in asked.segments for part in parsed(text).parts]
     return "" if ours == theirs else "Copilot sees other commands in it than tapui does"
 
@@ -283,14 +282,13 @@ def _of_one(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Jud
         guard = url_guard(asked, guards)
         fitting, why = _fitting_url(asked, rules)
     else:
-        fits = _any_subject(asked)
-        fitting, why = [one for one in rules if fits(one)], ""
+        fitting, why = [one for one in rules if _fits_any(one, asked)], ""
     rule = _best(one for one in fitting if one.source != "session")
     return _settled(asked, rules, [JudgedPart(asked.subject, rule)], guard, why)
 
 
-def _any_subject(asked: AskedFor) -> Callable[[PolicyRule], bool]:
-    return lambda rule: any(patterns.fits(rule.pattern, one) for one in asked.subjects)
+def _fits_any(rule: PolicyRule, asked: AskedFor) -> bool:
+    return any(patterns.fits(rule.pattern, one) for one in asked.subjects)
 
 
 def _fitting_paths(asked: AskedFor, rules: Sequence[PolicyRule]) -> tuple[list[PolicyRule], str]:

@@ -15,10 +15,10 @@ from tapui import invocation
 from tapui.files.locked_folder import make_path
 from tapui.records import register
 from tapui.records.masking import Masks
-from tapui.records.open_files import OpenFiles, Trouble, shown
+from tapui.records.open_files import MAX_OPEN_FILES, OpenFiles, Trouble, shown
 from tapui.records.record_file import AppendError, Handle, RecordFile
 from tapui.records.register import Place
-from tapui.records.syncer import GROUP_INTERVAL, Report, Syncer
+from tapui.records.syncer import Report, Syncer
 from tapui.settings.settings import Records
 from tapui.text import safe_text
 from tapui.wire.events import (
@@ -52,8 +52,9 @@ class Journal:
     `run` names this gateway's life in every line. `report` takes lines for the person: a torn
     tail that was cut, a folder that could not be used, a disk that is full and when it works
     again; it is also called on the journal's own thread. `masks` takes secrets out of what is
-    written (None: those of known forms). `write`, `register` and `close` belong to one thread. No
-    method raises for the disk's sake: what could not be written is returned.
+    written (None: those of known forms); `syncer` makes it durable. `write`, `register` and
+    `close` belong to one thread. No method raises for the disk's sake: what could not be written
+    is returned.
     """
 
     def __init__(
@@ -65,14 +66,15 @@ class Journal:
         *,
         masks: Masks | None = None,
         clock: Callable[[], float] = time.monotonic,
-        interval: float = GROUP_INTERVAL,
+        syncer: Syncer | None = None,
+        most_open: int = MAX_OPEN_FILES,
     ) -> None:
         self._state_dir = state_dir.absolute()
         self.run = run
         self._head = f'{{"v":1,"run":{msgspec.json.encode(run).decode()},"seq":'
         self._report = report
         self._masks = masks or Masks()
-        self._syncer = Syncer(report, interval)
+        self._syncer = syncer or Syncer(report)
         self._gateway = Place.of_gateway(self._state_dir)
         self._places: dict[str, Place] = {}
         self._ended: set[str] = set()
@@ -82,7 +84,7 @@ class Journal:
         self._turn = 0
         self._turns: deque[tuple[int, int, frozenset[int], list[Handle]]] = deque(maxlen=_TURNS)
         self._trouble = Trouble(report, clock)
-        self._files = OpenFiles(limits, self._syncer, self._trouble, report)
+        self._files = OpenFiles(limits, self._syncer, self._trouble, report, most_open)
         self._closed = False
 
     # The turn

@@ -73,7 +73,9 @@ def shown(path: Path) -> str:
 class OpenFiles:
     """The journal's open files. `routes` is which of them takes an event: (session id, type)."""
 
-    def __init__(self, limits: Records, syncer: Syncer, trouble: Trouble, report: Report) -> None:
+    def __init__(
+        self, limits: Records, syncer: Syncer, trouble: Trouble, report: Report, most_open: int
+    ) -> None:
         self._limits = limits
         self._syncer = syncer
         self._trouble = trouble
@@ -85,7 +87,7 @@ class OpenFiles:
         time."""
         # A file costs up to three descriptors (itself, its folder, its lock).
         descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-        self._room = MAX_OPEN_FILES if descriptors < 0 else min(MAX_OPEN_FILES, descriptors // 8)
+        self._room = most_open if descriptors < 0 else min(most_open, descriptors // 8)
 
     def close(self) -> None:
         for path in list(self._folders):

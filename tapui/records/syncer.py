@@ -36,9 +36,15 @@ def datasync(fd: int) -> None:
 class Syncer:
     """Syncs and closes handles in its own thread, which runs from the first handle on."""
 
-    def __init__(self, report: Report, interval: float = GROUP_INTERVAL) -> None:
+    def __init__(
+        self,
+        report: Report,
+        interval: float = GROUP_INTERVAL,
+        sync: Callable[[int], None] = datasync,
+    ) -> None:
         self._report = report
         self._interval = interval
+        self._datasync = sync
         self._wake = threading.Condition()
         self._dirty: list[Handle] = []
         self._retired: list[Handle] = []
@@ -207,7 +213,7 @@ class Syncer:
             # Cleared first: a write during the sync makes it dirty again.
             handle.dirty = False
             try:
-                datasync(handle.fd)
+                self._datasync(handle.fd)
                 for fd in handle.dirs:
                     os.fsync(fd)
                 deleted = not handle.retired and os.fstat(handle.fd).st_nlink == 0

@@ -6,7 +6,6 @@ import tomllib
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text, text_of
 from tapui.home.paths import MANAGED, Home, short_path
@@ -27,18 +26,10 @@ Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 @dataclass(slots=True)
-class FoundRules:
-    """The rules of the person and the administrator, and all that is wrong in their files."""
-
-    rules: list[PolicyRule] = field(default_factory=list)
-    faults: list[RuleFault] = field(default_factory=list)
-
-
-@dataclass(slots=True)
 class RuleChanges:
     """What was changed since the last look. `found` is None while it is as it was."""
 
-    found: FoundRules | None = None
+    found: RuleFile | None = None
     folders: list[FolderRules] = field(default_factory=list)
     faults: list[RuleFault] = field(default_factory=list)
     """Those of the files that were changed."""
@@ -49,6 +40,14 @@ class _Folder:
     read: FolderRules
     signature: Signature
     paths: tuple[Path, ...]
+
+
+class _SyntaxFaultError(Exception):
+    """A file is no TOML: its line, from 1, and what is wrong there."""
+
+    def __init__(self, line: int | None, what: str) -> None:
+        super().__init__(what)
+        self.line, self.what = line or 1, what
 
 
 class RuleFiles:
@@ -69,7 +68,8 @@ class RuleFiles:
         """By the folder as it was asked for."""
         self._new_faults: list[RuleFault] = []
 
-    def read(self) -> FoundRules:
+    def read(self) -> RuleFile:
+        """Return the rules of the person and the administrator, and all that is wrong in them."""
         with self._lock:
             return self._read()
 
@@ -99,17 +99,13 @@ class RuleFiles:
 
     # With the lock
 
-    def _read(self) -> FoundRules:
+    def _read(self) -> RuleFile:
         self._signature = _signature((self._config, self._managed))
-        found = FoundRules()
         managed, own = self._file(self._managed, "managed"), self._file(self._config, "person")
         if managed.faults:
             # What it forbids is not known whole: nothing is allowed by a rule until it is.
             managed, own = managed.without_allowing(), own.without_allowing()
-        for read in (managed, own):
-            found.rules += read.rules
-            found.faults += read.faults
-        return found
+        return RuleFile(managed.rules + own.rules, managed.faults + own.faults)
 
     def _read_folder(self, cwd: str) -> _Folder:
         try:
@@ -128,76 +124,64 @@ class RuleFiles:
 
     def _file(self, path: Path, source: RuleSource, folder: str | None = None) -> RuleFile:
         shown = short_path(path)
-        text = ""
         try:
             given = managed_text(path, self._owner) if source == "managed" else text_of(path)
             if given is None:
                 raise FileNotFoundError
-            text = given
-            table = tomllib.loads(text)
+            only = "a file in a repository" if source == "folder" else ""
+            read = self._last[path] = _parsed(given, shown, source, folder, only)
         except FileNotFoundError:
             self._last.pop(path, None)
             return RuleFile()
-        except ManagedFileError as error:
-            what = f"{error}; until it is mended, no rule allows anything"
-            return self._kept(path, RuleFault(shown, 1, "rules", what))
-        except OSError as error:
-            return self._kept(path, RuleFault(shown, 1, "rules", error.strerror or str(error)))
-        except UnicodeDecodeError:
-            return self._kept(path, RuleFault(shown, 1, "rules", "not valid UTF-8"))
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
-            line, what = syntax_fault(text, str(error))
-            return self._kept(path, RuleFault(shown, line or 1, "rules", what))
-        read = _parsed(text, table, shown, source, folder)
-        self._last[path] = read
+        except _FAULTS as error:
+            last = self._last.get(path, RuleFile())
+            return RuleFile(last.without_allowing().rules, [_fault(shown, error)])
         return read
 
-    def _kept(self, path: Path, fault: RuleFault) -> RuleFile:
-        """Return what still holds of a file that cannot be read."""
-        last = self._last.get(path, RuleFile())
-        return RuleFile(last.without_allowing().rules, [fault])
+
+_FAULTS = (OSError, UnicodeDecodeError, ManagedFileError, _SyntaxFaultError)
+"""Why a file of rules cannot be read."""
 
 
-def _parsed(
-    text: str, table: dict[str, Any], shown: str, source: RuleSource, folder: str | None
-) -> RuleFile:
+def _fault(shown: str, error: Exception) -> RuleFault:
+    match error:
+        case ManagedFileError():
+            what = f"{error}; until it is mended, no rule allows anything"
+        case OSError():
+            what = error.strerror or str(error)
+        case _SyntaxFaultError():
+            return RuleFault(shown, error.line, "rules", error.what)
+        case _:
+            what = "not valid UTF-8"
+    return RuleFault(shown, 1, "rules", what)
+
+
+def _parsed(text: str, shown: str, source: RuleSource, folder: str | None, only: str) -> RuleFile:
+    """Read rules. `only` is what a file is called that may have nothing else."""
+    try:
+        table = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise _SyntaxFaultError(*syntax_fault(text, str(error))) from None
     lines = key_lines(text)
+    home = str(Path.home())
     reader = RuleReader(
-        shown,
-        source,
-        lambda path: line_of(lines, path),
-        resolved,
-        home=str(Path.home()),
-        folder=folder,
+        shown, source, lambda path: line_of(lines, path), resolved, home=home, folder=folder
     )
     read = reader.read(table.get("rules", []))
-    if source == "folder" and (unknown := sorted(set(table) - {"rules"})):
+    if only and (unknown := sorted(set(table) - {"rules"})):
         line = line_of(lines, (unknown[0],))
-        what = "a file in a repository has rules, and nothing else"
-        return RuleFile(read.rules, [*read.faults, RuleFault(shown, line, unknown[0], what)])
+        fault = RuleFault(shown, line, unknown[0], f"{only} has rules, and nothing else")
+        return RuleFile(read.rules, [*read.faults, fault])
     return read
 
 
 def read_rules(path: Path) -> RuleFile:
     """Read a file of rules that the person names; one with a fault allows nothing."""
     shown = short_path(path)
-    text = ""
     try:
-        text = text_of(path, None)
-        table = tomllib.loads(text)
-    except OSError as error:
-        return RuleFile(faults=[RuleFault(shown, 1, "rules", error.strerror or str(error))])
-    except UnicodeDecodeError:
-        return RuleFile(faults=[RuleFault(shown, 1, "rules", "not valid UTF-8")])
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line, what = syntax_fault(text, str(error))
-        return RuleFile(faults=[RuleFault(shown, line or 1, "rules", what)])
-    read = _parsed(text, table, shown, "person", None)
-    if unknown := sorted(set(table) - {"rules"}):
-        line = line_of(key_lines(text), (unknown[0],))
-        fault = RuleFault(shown, line, unknown[0], "a file of rules has rules, and nothing else")
-        return RuleFile(read.rules, [*read.faults, fault])
-    return read
+        return _parsed(text_of(path, None), shown, "person", None, "a file of rules")
+    except _FAULTS as error:
+        return RuleFile(faults=[_fault(shown, error)])
 
 
 def guards(home: Home, config: Path, port: int) -> Guards:

@@ -167,10 +167,9 @@ def test_after_close_nothing_is_written_and_it_says_so(state: Path) -> None:
     assert seqs(state / "gateway/errors.jsonl") == [1]
 
 
-def test_many_sessions_keep_few_files_open(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapui.records.open_files.MAX_OPEN_FILES", 32)
+def test_many_sessions_keep_few_files_open(state: Path) -> None:
     names = [f"s{number}" for number in range(150)]
-    with Writer(state) as writer:
+    with Writer(state, most_open=32) as writer:
         before = len(list(Path("/dev/fd").iterdir()))
         assert writer.turn(*[opened(name) for name in names]) == frozenset()
         for name in names:

@@ -3,13 +3,12 @@
 import errno
 import os
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tapui.records import syncer
 from tapui.records.record_file import Handle
+from tapui.records.syncer import Syncer, datasync
 from tests.records.turns import (
     DEADLINE,
     Writer,
@@ -25,14 +24,12 @@ from tests.records.turns import (
 class Syncs:
     """Remembers which files were synced; can hold them up, or let them fail."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self) -> None:
         self.names: list[str] = []
         self.threads: set[str] = set()
         self.fails = False
         self.gate = threading.Event()
         self.gate.set()
-        self._real: Callable[[int], None] = syncer.datasync
-        monkeypatch.setattr(syncer, "datasync", self.datasync)
 
     def datasync(self, fd: int) -> None:
         assert self.gate.wait(DEADLINE)
@@ -40,18 +37,18 @@ class Syncs:
         self.names.append(Path(f"/proc/self/fd/{fd}").readlink().name)
         if self.fails:
             raise OSError(errno.EIO, os.strerror(errno.EIO))
-        self._real(fd)
+        datasync(fd)
 
 
 @pytest.fixture
-def syncs(monkeypatch: pytest.MonkeyPatch) -> Syncs:
+def syncs() -> Syncs:
     if not Path("/proc/self/fd").is_dir():
         pytest.skip("names of descriptors are read from /proc")
-    return Syncs(monkeypatch)
+    return Syncs()
 
 
 def test_what_was_written_is_synced_by_itself_in_one_go(state: Path, syncs: Syncs) -> None:
-    with Writer(state) as writer:
+    with Writer(state, sync=syncs.datasync) as writer:
         for _ in range(100):
             writer.turn(refused("x"))
         wait_until(lambda: bool(syncs.names))
@@ -60,10 +57,9 @@ def test_what_was_written_is_synced_by_itself_in_one_go(state: Path, syncs: Sync
 
 
 def test_only_the_files_of_the_turn_are_synced_at_once(
-    state: Path, workspace: Path, monkeypatch: pytest.MonkeyPatch
+    state: Path, workspace: Path, syncs: Syncs
 ) -> None:
-    syncs = Syncs(monkeypatch)
-    writer = Writer(state, interval=3600)
+    writer = Writer(state, interval=3600, sync=syncs.datasync)
     writer.turn(opened("s1", workspace), started("s1", "c1"), refused("x"))
     writer.turn(decided("a1", "s1"))
     assert writer.sync([4])
@@ -112,7 +108,7 @@ def test_the_answer_comes_after_the_sync_and_on_the_journals_thread(
         on.append(f"{threading.current_thread().name} {ok} {len(syncs.names)}")
         answered.set()
 
-    with Writer(state) as writer:
+    with Writer(state, sync=syncs.datasync) as writer:
         syncs.gate.clear()
         writer.turn(decided("a1"))
         writer.journal.sync(frozenset({1}), done)
@@ -134,7 +130,7 @@ def test_records_that_were_never_written_are_not_safe(state: Path) -> None:
 
 
 def test_a_failed_sync_is_answered_told_and_left_behind(state: Path, syncs: Syncs) -> None:
-    with Writer(state) as writer:
+    with Writer(state, sync=syncs.datasync) as writer:
         writer.turn(decided("a1"))
         syncs.fails = True
         assert not writer.sync([1])
@@ -149,7 +145,7 @@ def test_a_failed_sync_is_answered_told_and_left_behind(state: Path, syncs: Sync
 
 
 def test_a_group_sync_that_failed_makes_later_answers_honest(state: Path, syncs: Syncs) -> None:
-    with Writer(state) as writer:
+    with Writer(state, sync=syncs.datasync) as writer:
         syncs.fails = True
         writer.turn(decided("a1"))
         wait_until(lambda: bool(writer.reports))
@@ -181,7 +177,7 @@ def test_an_answer_that_fails_at_its_taker_does_not_stop_the_thread(state: Path)
 
 def test_close_syncs_what_is_left_and_answers_who_waits(state: Path, syncs: Syncs) -> None:
     answers: list[bool] = []
-    writer = Writer(state, interval=3600)
+    writer = Writer(state, interval=3600, sync=syncs.datasync)
     writer.turn(decided("a1"), refused("x"))
     writer.journal.sync(frozenset({1}), answers.append)
     assert writer.journal.close(DEADLINE)
@@ -190,7 +186,7 @@ def test_close_syncs_what_is_left_and_answers_who_waits(state: Path, syncs: Sync
 
 
 def test_close_gives_up_at_its_deadline_and_says_so(state: Path, syncs: Syncs) -> None:
-    writer = Writer(state)
+    writer = Writer(state, sync=syncs.datasync)
     syncs.gate.clear()
     writer.turn(refused("x"))
     assert not writer.journal.close(0.05)
@@ -198,7 +194,7 @@ def test_close_gives_up_at_its_deadline_and_says_so(state: Path, syncs: Syncs) -
     assert level == "error"
     assert "after 0.05 s" in told
     syncs.gate.set()
-    wait_until(lambda: not writer.journal._syncer._thread.is_alive())
+    assert writer.journal.close(DEADLINE)
 
 
 def test_a_flood_of_ended_sessions_keeps_few_files_open_and_nobody_waiting(
@@ -207,16 +203,14 @@ def test_a_flood_of_ended_sessions_keeps_few_files_open_and_nobody_waiting(
     """While the disk is slow, the writer goes on, and what it wrote is safe in the end."""
     free = threading.Event()
     everything: list[None] = []
-    real = syncer.datasync
 
     def slow(fd: int) -> None:
         free.wait(DEADLINE)
-        real(fd)
+        datasync(fd)
 
-    monkeypatch.setattr(syncer, "datasync", slow)
     monkeypatch.setattr(os, "sync", lambda: everything.append(None))
     before = len(list(Path("/dev/fd").iterdir()))
-    with Writer(state) as writer:
+    with Writer(state, sync=slow) as writer:
         for number in range(300):
             writer.turn(opened(f"s{number}"), started(f"s{number}", "c"), closed(f"s{number}"))
         assert len(list(Path("/dev/fd").iterdir())) - before < 64 * 4 + 32
@@ -231,7 +225,7 @@ def test_a_chore_that_fails_is_told_and_the_thread_lives_on(state: Path) -> None
         raise PermissionError(13, "Permission denied", "a file")
 
     with Writer(state) as writer:
-        writer.journal._syncer.run(fails)
+        writer.syncer.run(fails)
         wait_until(lambda: bool(writer.reports))
         assert writer.reports == [("warning", "a file: Permission denied")]
         writer.turn(refused("x"))
@@ -240,10 +234,12 @@ def test_a_chore_that_fails_is_told_and_the_thread_lives_on(state: Path) -> None
 
 def test_a_descriptor_that_cannot_be_closed_ends_no_later_sync(tmp_path: Path) -> None:
     path = tmp_path / "calls.jsonl"
-    synced = syncer.Syncer(lambda _text, _level: None, interval=0.0)
+    synced = Syncer(lambda _text, _level: None, interval=0.0)
     never_open = 2**30
     synced.retire(Handle(never_open, path, [never_open + 1]))
-    wait_until(lambda: not synced._retired)
+    is_closed = threading.Event()
+    synced.run(is_closed.set)  # after what waits to be closed
+    assert is_closed.wait(DEADLINE)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
     handle = Handle(fd, path, [])
     handle.dirty = True

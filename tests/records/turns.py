@@ -10,6 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from tapui.records.journal import Journal
+from tapui.records.open_files import MAX_OPEN_FILES
+from tapui.records.syncer import Syncer, datasync
 from tapui.settings.settings import Records
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -68,14 +70,28 @@ class Writer:
     """A journal, the next `seq`, and the lines that it reported."""
 
     def __init__(
-        self, state: Path, run: str = "r1", *, interval: float = 0.01, **limits: int
+        self,
+        state: Path,
+        run: str = "r1",
+        *,
+        interval: float = 0.01,
+        sync: Callable[[int], None] = datasync,
+        most_open: int = MAX_OPEN_FILES,
+        **limits: int,
     ) -> None:
         self.run = run
         self.seq = 0
         self.reports: list[tuple[str, str]] = []
         self.now = 0.0
+        self.syncer = Syncer(self._report, interval, sync)
         self.journal = Journal(
-            state, run, Records(**limits), self._report, clock=lambda: self.now, interval=interval
+            state,
+            run,
+            Records(**limits),
+            self._report,
+            clock=lambda: self.now,
+            syncer=self.syncer,
+            most_open=most_open,
         )
         self.entries: dict[int, ev.Entry] = {}
 

@@ -8,9 +8,10 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser
 from tapui.cli.context import loaded, other_settings
 from tapui.cli.failure import Failure
+from tapui.policies.rule_reader import RuleFile
 from tapui.policies.rules import PolicyRule
 from tapui.settings import loading
-from tapui.settings.rule_files import FoundRules, RuleFiles
+from tapui.settings.rule_files import RuleFiles
 from tapui.text import safe_text
 from tapui.tower.themes import theme_files
 
@@ -62,12 +63,12 @@ def example_text() -> str:
     return example((one.id, written_keys(one.keys), one.does) for one in TABLE)
 
 
-def _rules(found: loading.Loaded) -> FoundRules:
+def _rules(found: loading.Loaded) -> RuleFile:
     """Return the rules in force here, those of this folder's files too, and their faults."""
     files = RuleFiles(found.path)
     read = files.read()
     here = files.folder(str(Path.cwd()))
-    return FoundRules([*read.rules, *here.rules], [*read.faults, *files.look().faults])
+    return RuleFile([*read.rules, *here.rules], [*read.faults, *files.look().faults])
 
 
 def _rule_row(rule: PolicyRule) -> list[str]:
@@ -77,7 +78,7 @@ def _rule_row(rule: PolicyRule) -> list[str]:
     return [rule.effect, rule.kind, pattern, output.path_text(rule.folder or "everywhere"), place]
 
 
-def _print_json(found: loading.Loaded, rules: FoundRules) -> None:
+def _print_json(found: loading.Loaded, rules: RuleFile) -> None:
     settings = [
         {
             "key": key.name,
@@ -118,7 +119,7 @@ def _print_json(found: loading.Loaded, rules: FoundRules) -> None:
     )
 
 
-def _print_table(found: loading.Loaded, rules: FoundRules) -> None:
+def _print_table(found: loading.Loaded, rules: RuleFile) -> None:
     output.say(
         f"{output.path_text(found.path)}{'' if found.path.exists() else '  (does not exist)'}"
     )
