@@ -60,7 +60,7 @@ def folder_name(identity: str) -> str:
     name = _OUTSIDE.sub("_", identity)[:_NAME_LENGTH]
     if name == identity and name.strip("."):
         return name
-    import hashlib  # here: OpenSSL takes milliseconds, and commands that run often get no further
+    import hashlib  # here, as in `private_file`
 
     digest = hashlib.sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{name.strip('.') or '_'}-{digest}"

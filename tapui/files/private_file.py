@@ -6,7 +6,6 @@ file that a person has changed is known, and left alone.
 
 import contextlib
 import errno
-import hashlib
 import hmac
 import os
 import re
@@ -191,4 +190,6 @@ class SealedFile:
 
 
 def _digest(body: bytes) -> bytes:
+    import hashlib  # here: OpenSSL takes milliseconds, and commands that run often seal nothing
+
     return hashlib.sha256(body).hexdigest().encode()

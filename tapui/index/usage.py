@@ -157,14 +157,14 @@ def usage_of_sessions(
         ):
             one = known[session][model]
             if is_before:
-                one.before = _usage(sums)
+                one.before = Usage(*sums)
             else:
-                one.after = _usage(sums)
+                one.after = Usage(*sums)
         for session, model, *sums in _totals(connection, _LAST, asked):
-            known[session][model].total = _usage(sums)
+            known[session][model].total = Usage(*sums)
         if since is not None:
             for session, model, *sums in _totals(connection, _BASE, asked):
-                known[session][model].base = _usage(sums)
+                known[session][model].base = Usage(*sums)
     except sqlite3.Error as error:
         raise search.unusable(error) from None
     whole = _whole if since is None else _since
@@ -186,10 +186,6 @@ def _totals(
     connection: sqlite3.Connection, chosen: str, asked: dict[str, Any]
 ) -> Iterable[tuple[Any, ...]]:
     return connection.execute(_TOTALS.format(chosen=chosen, sums=_SUMS_OF_U), asked)
-
-
-def _usage(sums: Iterable[Any]) -> Usage:
-    return Usage(*sums)
 
 
 def _whole(model: str, known: _Known) -> ModelUse:

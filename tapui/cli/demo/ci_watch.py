@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 
-from tapui.cli.demo.line import GatewayLine, ended, is_farewell, pace, provide, run
+from tapui.cli.demo.line import GatewayLine, pace, post_until_farewell, provide, run
 
 SESSION = "demo-migration"
 PAUSE = 0.6
@@ -14,14 +14,9 @@ STEPS = ("checkout", "install", "lint", "type check", "unit tests", "package")
 
 async def watch() -> None:
     line = await provide("ci-watch", SESSION, [])
-    pushing = asyncio.create_task(_push(line))
     try:
-        async for message in line:
-            if is_farewell(message):
-                await line.send("goodbye", reason="the session ends")
-                return
+        await post_until_farewell(line, _push(line))
     finally:
-        await ended([pushing])  # it loses the gateway as we do
         await line.close()
 
 

@@ -79,6 +79,18 @@ def is_farewell(message: Json) -> bool:
     return (message["type"], message.get("state")) == ("session.lifecycle", "shutdown.pending")
 
 
+async def post_until_farewell(line: GatewayLine, posts: Coroutine[None, None, None]) -> None:
+    """Post as a provider does, until its session ends."""
+    posting = asyncio.create_task(posts)
+    try:
+        async for message in line:
+            if is_farewell(message):
+                await line.send("goodbye", reason="the session ends")
+                return
+    finally:
+        await ended([posting])  # it loses the gateway as we do
+
+
 async def ended(tasks: Iterable["asyncio.Future[Any]"]) -> None:
     """Cancel tasks, which lose the gateway as we do; what else went wrong in them is raised."""
     ending = list(tasks)

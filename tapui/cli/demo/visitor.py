@@ -22,6 +22,7 @@ from tapui.cli.demo.line import (
     ended,
     is_farewell,
     pace,
+    post_until_farewell,
     provide,
     run,
 )
@@ -156,14 +157,7 @@ async def _pair(line: GatewayLine, page: Page) -> str | bool | None:
 async def _post(line: GatewayLine, session: str) -> None:
     """Be a provider of the session until it ends."""
     await line.send("hello", name="dashboard", protocolVersion=2, session=session, tools=[])
-    posting = asyncio.create_task(_posts(line))
-    try:
-        async for message in line:
-            if is_farewell(message):
-                await line.send("goodbye", reason="the session ends")
-                return
-    finally:
-        await ended([posting])
+    await post_until_farewell(line, _posts(line))
 
 
 async def _posts(line: GatewayLine) -> None:
