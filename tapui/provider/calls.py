@@ -4,16 +4,16 @@ import asyncio
 import logging
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from tapui.provider.context import CallEnds, Context
+from tapui.provider.context import Context
 from tapui.provider.declarations import Declared
 from tapui.provider.errors import INVALID_ARGS, ToolError
 from tapui.provider.results import ResultFolder, error_of, needs_file, result_of
-from tapui.provider.session import Session
+from tapui.provider.session import Outlet, Session
 from tapui.provider.threads import LEAVE_SECONDS, Job, Threads, ThreadsExhausted
 from tapui.provider.tool import Bound, ToolFunction
 from tapui.wire import codec
@@ -24,14 +24,8 @@ from tapui.wire.provider import HistoryLine, Push, StreamQuery, ToolCall, ToolRe
 log = logging.getLogger("tapui.provider")
 
 T = TypeVar("T")
+
 _OUTSIDE = "the tool failed; its log has the reason"
-
-
-class Answers(Protocol):
-    """Where results go."""
-
-    def put(self, message: Message) -> None:
-        """Send a result."""
 
 
 class _Running:
@@ -50,13 +44,12 @@ class _Running:
 
 
 class CallsUnderWay:
-    """Runs functions of tools, and answers with what they return or raise."""
+    """Runs functions of tools; `on_result` takes what they return or raise."""
 
-    def __init__(self, threads: Threads, answers: Answers, ends: CallEnds) -> None:
+    def __init__(self, threads: Threads, on_result: Callable[[ToolResult], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._threads = threads
-        self._answers = answers
-        self._ends = ends
+        self._on_result = on_result
         self._running: dict[str, _Running] = {}
         self.folder = ResultFolder(None)
         """Where results in files are put."""
@@ -77,7 +70,7 @@ class CallsUnderWay:
 
     def start(self, call: ToolCall, tool: ToolFunction | None, session: Session) -> None:
         """Run the tool that is called; `tool` is None where there is none of that name."""
-        context = Context(session, call.tool, call.id, self._ends, call.traceparent)
+        context = Context(session, call.tool, call.id, call.traceparent)
         running = self._running[call.id] = _Running(call.tool, context)
         try:
             if tool is None:
@@ -141,7 +134,7 @@ class CallsUnderWay:
 
     def _answer(self, answer: ToolResult) -> None:
         self._running.pop(answer.id, None)
-        self._answers.put(answer)
+        self._on_result(answer)
 
     def cancel(self, call_id: str, reason: str) -> None:
         """Give a call up: a coroutine is cancelled, a plain function is left to itself."""
@@ -176,18 +169,35 @@ _FILES = ResultFolder(None)
 """One for the process: what is old in it goes when something new comes."""
 
 
-class _LogOnly:
+class OutletOfLoop(Outlet):
+    """An outlet that is made and used in one loop, and reached from any thread.
+
+    It stands here, not beside `Outlet`: a kit that is only imported does without asyncio.
+    """
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._thread = threading.get_ident()
+
+    def in_loop(self, act: Callable[[], object]) -> None:
+        if threading.get_ident() == self._thread:
+            act()
+        else:
+            self.loop.call_soon_threadsafe(act)
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        if threading.get_ident() == self._thread:
+            work.close()
+            raise RuntimeError("wait_for is for plain functions; a coroutine awaits")
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+
+class _LogOnly(OutletOfLoop):
     """Stands where the gateway would be: pushes and progress of a tool go to the log."""
 
-    def __init__(self, result: "asyncio.Future[ToolResult]", progress: Progress | None) -> None:
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        self._result = result
+    def __init__(self, progress: Progress | None) -> None:
+        super().__init__()
         self._progress = progress
-
-    def put(self, message: Message) -> None:
-        if isinstance(message, ToolResult) and not self._result.done():
-            self._result.set_result(message)
 
     def post(self, message: Message) -> None:
         if isinstance(message, Push):
@@ -200,13 +210,7 @@ class _LogOnly:
         if self._progress is None:
             log.info("%s", told.message)
         else:
-            self._loop.call_soon_threadsafe(self._progress, told)
-
-    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        if threading.get_ident() == self._thread:
-            work.close()
-            raise RuntimeError("wait_for is for plain functions; a coroutine awaits")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+            self.loop.call_soon_threadsafe(self._progress, told)
 
 
 async def call(
@@ -217,14 +221,15 @@ async def call(
     `progress` takes how far it is, in the loop; without it, that goes to the log.
     """
     loop = asyncio.get_running_loop()
-    answered: asyncio.Future[ToolResult] = loop.create_future()
-    log_only, threads = _LogOnly(answered, progress), Threads(loop)
-    session = Session(ActiveSession("none", "none", foreground=True, state="idle"), log_only, None)
+    answered: asyncio.Queue[ToolResult] = asyncio.Queue()
+    threads = Threads(loop)
+    active = ActiveSession("none", "none", foreground=True, state="idle")
+    session = Session(active, _LogOnly(progress), None)
     try:
         given = codec.raw(arguments)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise ToolError(INVALID_ARGS, f"JSON cannot hold the arguments: {error}") from None
-    calls = CallsUnderWay(threads, log_only, log_only)
+    calls = CallsUnderWay(threads, answered.put_nowait)
     calls.folder = _FILES
     function = provider.function_of(tool)
     calls.start(ToolCall(_ID, session.id, tool, given), function, session)
@@ -232,7 +237,7 @@ async def call(
     timeout = None if limit is None else limit / 1000
     try:
         async with asyncio.timeout(timeout):
-            result = await answered
+            result = await answered.get()
     except TimeoutError:
         raise ToolError("TIMEOUT", f"'{tool}' took longer than {timeout:g} s") from None
     finally:

@@ -1,17 +1,16 @@
 """What an author's functions are given, and may answer: a tool's call, a gate's call."""
 
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw
 
-from tapui.provider.session import Session
-from tapui.wire.limits import MAX_HISTORY
-from tapui.wire.message import Level, ToolProgress
-from tapui.wire.provider import GateResult, HistoryLine
+from tapui.provider.session import Session, Speech
+from tapui.wire.message import ToolProgress
+from tapui.wire.provider import GateResult
 from tapui.wire.surrogates import without_surrogates
 
 T = TypeVar("T")
@@ -20,31 +19,16 @@ MAX_PROGRESS = 16 * 1024
 """Characters of a text that tells progress."""
 
 
-class CallEnds(Protocol):
-    """The provider's side of a call under way. Safe to use from any thread."""
+class Context(Speech):
+    """A call of a tool. A function that has a parameter of this type is given it."""
 
-    def progress(self, told: ToolProgress) -> None:
-        """Tell the caller how far it is."""
-
-    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine in the provider's loop and wait for it, in a thread."""
-
-
-class Context:
-    """A call of a tool. A function that has a parameter of this type is given it.
-
-    All methods but `query` return at once, in coroutines and in plain functions alike.
-    """
-
-    def __init__(
-        self, session: Session, tool: str, call_id: str, ends: CallEnds, traceparent: str | None
-    ) -> None:
+    def __init__(self, session: Session, tool: str, call_id: str, traceparent: str | None) -> None:
         self.session = session
+        self.outlet = session.outlet
         self.tool = tool
         self.call_id = call_id
         self.traceparent = traceparent
         """The call's place in a trace (W3C Trace Context)."""
-        self._ends = ends
         self._cancelled: threading.Event | None = None
         self._is_cancelled = False
 
@@ -54,7 +38,7 @@ class Context:
         """Tell how far the call is: `progress(3, 10, "files")`. Of many, the newest are sent."""
         count = "" if done is None else f"{done:g}" if total is None else f"{done:g}/{total:g}"
         message = " ".join(filter(None, (count, text))) or "…"
-        self._ends.progress(
+        self.outlet.progress(
             ToolProgress(
                 self.call_id,
                 without_surrogates(message[:MAX_PROGRESS]),
@@ -62,6 +46,9 @@ class Context:
                 None if total is None else float(total),
             )
         )
+
+    def _session_id(self) -> str:
+        return self.session.id
 
     @property
     def cancelled(self) -> bool:
@@ -84,33 +71,9 @@ class Context:
             return True
         return self._cancelled.wait(seconds)
 
-    def push(
-        self,
-        event: str | None = None,
-        *,
-        level: Level = "keep",
-        stream: str | None = None,
-        prompt: str | None = None,
-        metadata: Mapping[str, Any] | None = None,
-    ) -> None:
-        """See `Session.push`."""
-        self.session.push(event, level=level, stream=stream, prompt=prompt, metadata=metadata)
-
-    def log(self, text: str) -> None:
-        """See `Session.log`."""
-        self.session.log(text)
-
-    def prompt(self, text: str) -> None:
-        """See `Session.prompt`."""
-        self.session.prompt(text)
-
-    async def query(self, *streams: str, last: int = MAX_HISTORY) -> dict[str, list[HistoryLine]]:
-        """See `Session.query`; a plain function says `context.wait_for(context.query(…))`."""
-        return await self.session.query(*streams, last=last)
-
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run a coroutine in the provider's loop and return its result, in a plain function."""
-        return self._ends.wait_for(work)
+        return self.outlet.wait_for(work)
 
 
 MAX_REASON = 16 * 1024

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from msgspec import Raw
 
 from tapui.provider.calls import CallsUnderWay
-from tapui.provider.context import CallEnds
 from tapui.provider.declarations import Declared
 from tapui.provider.errors import GatewayRefusal
 from tapui.provider.functions import Functions
@@ -86,9 +85,7 @@ class SharedOfLinks(Protocol):
     listener: Listener
     session: str | None
     reconnect_token: str | None
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait."""
+    sleep: Callable[[float], Awaitable[None]]
 
     def release(self) -> None:
         """Send what was held until the provider is bound."""
@@ -97,15 +94,13 @@ class SharedOfLinks(Protocol):
 class LinkConversation:
     """What is said over one link. `run` ends with it."""
 
-    def __init__(
-        self, serving: SharedOfLinks, link: Link, token: Secret | None, ends: CallEnds
-    ) -> None:
+    def __init__(self, serving: SharedOfLinks, link: Link, token: Secret | None) -> None:
         self._serving = serving
         self._provider = serving.provider
         self._link = link
         self._token = token
         self.outbox = Outbox()
-        self.calls = CallsUnderWay(serving.functions.threads, self.outbox, ends)
+        self.calls = CallsUnderWay(serving.functions.threads, self.outbox.put)
         self.updates = Updates(self.outbox)
         self.is_bound = False
         self.was_bound = False

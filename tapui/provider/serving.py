@@ -2,11 +2,10 @@
 
 import asyncio
 import logging
-import threading
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
 
+from tapui.provider.calls import OutletOfLoop
 from tapui.provider.conversation import LinkConversation, Listener
 from tapui.provider.declarations import Declared
 from tapui.provider.errors import GatewayRefusal
@@ -22,8 +21,6 @@ from tapui.wire.provider import ContextUpdate, HistoryLine, Push, StreamQuery
 
 log = logging.getLogger("tapui.provider")
 
-T = TypeVar("T")
-
 FIRST_PAUSE = 0.25
 LONGEST_PAUSE = 10.0
 """Seconds before a gateway is dialled again: doubled each time, up to this."""
@@ -31,7 +28,7 @@ MAX_HELD = 100
 """Messages of sessions that wait until the provider is bound again; the oldest go first."""
 
 
-class Serving:
+class Serving(OutletOfLoop):
     """Serves a provider until `run` is cancelled.
 
     `dial` opens a link, and opens the next one when that is lost; `token` is shown at its
@@ -51,6 +48,7 @@ class Serving:
         prefix: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
+        super().__init__()
         self.provider = provider
         if prefix:
             provider.put_in_front(prefix)
@@ -59,18 +57,13 @@ class Serving:
         self.reconnect_token: str | None = None
         self._dial = dial
         self._token = token
-        self._sleep = sleep
-        self._loop = asyncio.get_running_loop()
-        self._thread = threading.get_ident()
-        self._threads = Threads(self._loop)
+        self.sleep = sleep
+        self._threads = Threads(self.loop)
         self.functions = Functions(self._threads)
         self.members = Members(provider.backgrounds, self)
         self._conversation: LinkConversation | None = None
         self._held: deque[Message] = deque(maxlen=MAX_HELD)
         self._pace = PushPace(self._send, sleep, self._is_bound)
-
-    async def sleep(self, seconds: float) -> None:
-        await self._sleep(seconds)
 
     async def run(self) -> None:
         """Serve until it is cancelled; it leaves in order then.
@@ -92,7 +85,7 @@ class Serving:
             conversation: LinkConversation | None = None
             token = self._token() if callable(self._token) else self._token
             try:
-                conversation = LinkConversation(self, await self._dial(), token, self)
+                conversation = LinkConversation(self, await self._dial(), token)
                 self._conversation = conversation
                 await conversation.run()
             except LinkLost as error:
@@ -105,7 +98,7 @@ class Serving:
                 self._conversation = None
             if conversation is not None and conversation.was_bound:
                 pause = FIRST_PAUSE
-            await self._sleep(pause)
+            await self.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def _has_other_token(self, error: GatewayRefusal, shown: Secret | None) -> bool:
@@ -122,7 +115,7 @@ class Serving:
             if self._conversation is not None:
                 self._conversation.tools_changed()
 
-        self._in_loop(tell)
+        self.in_loop(tell)
 
     def context_changed(self) -> None:
         def tell() -> None:
@@ -130,12 +123,12 @@ class Serving:
             if self._conversation is not None:
                 self._conversation.context_changed()
 
-        self._in_loop(tell)
+        self.in_loop(tell)
 
     # What sessions and calls say, from any thread
 
     def post(self, message: Message) -> None:
-        self._in_loop(lambda: self._post(message))
+        self.in_loop(lambda: self._post(message))
 
     def _post(self, message: Message) -> None:
         if isinstance(message, Push):
@@ -174,20 +167,8 @@ class Serving:
         return await self._conversation.history(query)
 
     def progress(self, told: ToolProgress) -> None:
-        self._in_loop(lambda: self._progress(told))
+        self.in_loop(lambda: self._progress(told))
 
     def _progress(self, told: ToolProgress) -> None:
         if self._conversation is not None and told.id in self._conversation.calls:
             self._conversation.outbox.progress(told)
-
-    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        if threading.get_ident() == self._thread:
-            work.close()
-            raise RuntimeError("wait_for is for plain functions; a coroutine awaits")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
-
-    def _in_loop(self, act: Callable[[], object]) -> None:
-        if threading.get_ident() == self._thread:
-            act()
-        else:
-            self._loop.call_soon_threadsafe(act)

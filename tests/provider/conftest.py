@@ -13,11 +13,10 @@ import pytest
 
 from tapui.provider import Provider
 from tapui.provider.conversation import Listener
-from tapui.provider.link import Link
 from tapui.provider.serving import Serving
-from tapui.provider.socket_link import dial_socket
+from tapui.provider.socket_link import SocketLink, dial_socket
 from tapui.secret import Secret
-from tapui.wire.message import ActiveSession
+from tapui.wire.message import ActiveSession, Message
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json, Tower
 from tests.rig.waiting import HUNG
@@ -94,6 +93,20 @@ class Bench:
         return await self._stack.enter_async_context(tower)
 
 
+class WatchedLink:
+    """A link that keeps what came over it."""
+
+    def __init__(self, link: SocketLink) -> None:
+        self.received: list[Message] = []
+        self.send, self.offer = link.send, link.offer
+        self.close, self.abort = link.close, link.abort
+        self._receive = link.receive
+
+    async def receive(self) -> Message:
+        self.received.append(await self._receive())
+        return self.received[-1]
+
+
 class Served:
     """A provider of the kit at work in the test's own loop; it leaves with its context."""
 
@@ -101,7 +114,7 @@ class Served:
         self, bench: Bench, provider: Provider, token: str, options: dict[str, Any]
     ) -> None:
         self.told = Told()
-        self.links: list[Link] = []
+        self.links: list[WatchedLink] = []
         self._bench = bench
         self._provider = provider
         self._options = {
@@ -113,8 +126,8 @@ class Served:
         self.task: asyncio.Task[None]
         self.serving: Serving
 
-    async def _dial(self) -> Link:
-        link = await dial_socket(self._bench.gateway.url)
+    async def _dial(self) -> WatchedLink:
+        link = WatchedLink(await dial_socket(self._bench.gateway.url))
         self.links.append(link)
         return link
 

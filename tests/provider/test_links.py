@@ -7,11 +7,10 @@ import pytest
 
 from tapui.provider import Concurrency, Context, GatewayRefusal, Provider, Session, SessionNews
 from tapui.provider.members import NoSuchSession, choose
-from tapui.provider.socket_link import SocketLink
 from tapui.wire.limits import SHUTDOWN_MS
 from tapui.wire.message import ActiveSession
-from tapui.wire.provider import Hello
-from tests.provider.conftest import Bench
+from tapui.wire.provider import Hello, Sessions, SessionsUpdated
+from tests.provider.conftest import Bench, WatchedLink
 from tests.rig.peers import Host
 from tests.rig.peers import Provider as Peer
 from tests.rig.waiting import HUNG, until_async
@@ -53,7 +52,6 @@ async def test_a_lost_link_is_dialled_again_with_the_reconnect_token(bench: Benc
     await bench.host.invoke(bench.session, "hang", id_="h")
     await bench.host.expect("tools.changed")
     link = served.links[0]
-    assert isinstance(link, SocketLink)
     async with asyncio.timeout(HUNG):
         await begun.wait()
     link.abort()
@@ -192,12 +190,16 @@ async def test_a_session_that_opens_anew_during_the_clean_up_is_bound(bench: Ben
         async with asyncio.timeout(HUNG):
             await cleans.wait()
         await bench.host.open(name)
-        conversation = served.serving._conversation
-        assert conversation is not None
-        await until_async(lambda: conversation._active.get(name), what="the new session")
+        await until_async(lambda: is_listed(name, served.links[-1]), what="the new session")
         goes_on.set()
         await served.told.heard(f"bound: ['{name}']", times=2)
     assert not [one for one in served.told.words if one.startswith("waiting: no session")]
+
+
+def is_listed(name: str, link: WatchedLink) -> bool:
+    """Return whether the newest list of sessions that came over a link has one of this name."""
+    lists = [one for one in link.received if isinstance(one, Sessions | SessionsUpdated)]
+    return any(one.id == name for one in lists[-1].active)
 
 
 async def test_a_provider_of_all_sessions_enters_those_that_open_later(bench: Bench) -> None:

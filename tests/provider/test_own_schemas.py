@@ -77,7 +77,13 @@ async def test_tools_whose_names_are_taken_are_left_out_until_they_are_free(
     for name in ("a", "b", "mine"):
         second.tool(name=name, parameters=SCHEMA)(with_context)
     await bench.serve(first)
-    served = await bench.serve(second, sleep=lambda _: asyncio.sleep(0.05))
+    looks_again = asyncio.Event()
+
+    async def until_looked(_seconds: float) -> None:
+        await looks_again.wait()
+        looks_again.clear()
+
+    served = await bench.serve(second, sleep=until_looked)
     await served.told.heard(
         "left out: a, b (Tool 'a' already registered by provider 'first'); --prefix TEXT offers"
     )
@@ -85,6 +91,11 @@ async def test_tools_whose_names_are_taken_are_left_out_until_they_are_free(
     assert (await bench.call("mine"))["data"] == its_own
     second.tool(name="later", parameters=SCHEMA)(with_context)
     first.remove_tool("a")
+    offered = {"a"}
+    while "a" in offered:
+        told = await bench.host.expect("tools.changed")
+        offered = {one["name"] for one in told["tools"] if one["provider"] == "first"}
+    looks_again.set()
     await served.told.heard("left out: b (")
     async with asyncio.timeout(HUNG):
         while (await bench.call("a")).get("data") != its_own:
