@@ -7,9 +7,10 @@ gone. So one task of its own holds each connection, and nothing else happens in 
 import asyncio
 import contextlib
 import contextvars
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Literal, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 import httpx2
 import mcp_types as types
@@ -168,24 +169,6 @@ calling: contextvars.ContextVar[str | None] = contextvars.ContextVar("calling", 
 """The session whose call the current task serves."""
 
 
-class ServerRequests(Protocol):
-    """What a server may ask of its client, and tell it."""
-
-    async def elicit(
-        self, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        """Ask the person."""
-
-    def roots(self) -> list[types.Root]:
-        """Return the folders that the server may work in."""
-
-    def logged(self, text: str) -> None:
-        """The server logs something."""
-
-    def tools_changed(self) -> None:
-        """The list of tools is another one now."""
-
-
 class ServerConnection:
     """A connection that stands. Made by `connected`."""
 
@@ -315,8 +298,11 @@ class ServerConnection:
 @contextlib.asynccontextmanager
 async def connected(
     transport: Transport,
-    requests: ServerRequests,
     *,
+    elicit: Callable[[types.ElicitRequestParams], Awaitable[types.ElicitResult | types.ErrorData]],
+    folders: Callable[[], list[str]],
+    on_log: Callable[[str], None],
+    on_tools_changed: Callable[[], None],
     mode: Literal["auto", "legacy"],
     patience: float,
     ended: asyncio.Event,
@@ -324,33 +310,39 @@ async def connected(
 ) -> AsyncIterator[ServerConnection]:
     """Connect, and close the connection when the block is left.
 
+    `elicit` asks the person for the server, which may work in the `folders`.
     Raises what the transport and the package raise, and `HandshakeTimeout`. `ended` is set by the
     transport when the server says nothing more.
     """
 
-    async def elicit(
+    async def asked(
         context: ClientRequestContext,  # noqa: ARG001 - the package names it
         params: types.ElicitRequestParams,
     ) -> types.ElicitResult | types.ErrorData:
-        return await requests.elicit(params)
+        return await elicit(params)
 
     async def roots(
         context: ClientRequestContext,  # noqa: ARG001
     ) -> types.ListRootsResult:
-        return types.ListRootsResult(roots=requests.roots())
+        paths = map(Path, folders())
+        return types.ListRootsResult(
+            roots=[
+                types.Root.model_validate({"uri": one.as_uri(), "name": one.name}) for one in paths
+            ]
+        )
 
     async def logged(params: types.LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else repr(params.data)
-        requests.logged(f"{params.level}: {text}")
+        on_log(f"{params.level}: {text}")
 
     async def came(message: IncomingMessage) -> None:
         if isinstance(message, types.ToolListChangedNotification):
-            requests.tools_changed()
+            on_tools_changed()
 
     client = Client(
         transport,
         mode=mode,
-        elicitation_callback=elicit,
+        elicitation_callback=asked,
         list_roots_callback=roots,
         logging_callback=logged,
         message_handler=came,

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import time
-from pathlib import Path
+from functools import partial
 from typing import Literal, Protocol
 
 import mcp_types as types
@@ -59,7 +59,7 @@ class ServerNews(Protocol):
     async def elicit(
         self, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        """It asks the person."""
+        """The server asks the person."""
 
     def folders(self) -> list[str]:
         """Return the folders of the sessions."""
@@ -118,7 +118,10 @@ class BridgedServer:
             transport = stdio_transport(self._command(), self._output, ended)
         async with connected(
             transport,
-            self,
+            elicit=self._news.elicit,
+            folders=self._news.folders,
+            on_log=partial(self._output.put, "log"),
+            on_tools_changed=self._changed.set,
             mode=mode,
             patience=self._start.patience,
             ended=ended,
@@ -132,7 +135,7 @@ class BridgedServer:
             self._changed.clear()  # what changed while it connected is in the list
             self._news.ready(connection, tools, time.monotonic() - began)
             self._up.set()
-            listening = asyncio.create_task(connection.listen(self.tools_changed))
+            listening = asyncio.create_task(connection.listen(self._changed.set))
             watching = asyncio.create_task(self._watch(connection))
             try:
                 await ended.wait()
@@ -162,26 +165,6 @@ class BridgedServer:
                 told = lost(error, "list", self._start, None, ())
                 self._news.noticed(f"its list of tools could not be read again: {told.why}")
             await asyncio.sleep(LIST_PAUSE)
-
-    # What the server asks and tells: `ServerRequests`
-
-    async def elicit(
-        self, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        return await self._news.elicit(params)
-
-    def roots(self) -> list[types.Root]:
-        return [
-            types.Root.model_validate({"uri": Path(folder).as_uri(), "name": Path(folder).name})
-            for folder in self._news.folders()
-        ]
-
-    def logged(self, text: str) -> None:
-        self._output.put("log", text)
-
-    def tools_changed(self) -> None:
-        """The list of tools is another one now."""
-        self._changed.set()
 
     # What the bridge wants of it
 

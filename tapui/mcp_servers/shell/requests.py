@@ -137,7 +137,7 @@ class Permission:
         )
         self._on_asking(proposal.why)
         try:
-            ended = await self._around.person.ask(
+            ended = await self._around.turn.person.ask(
                 question, self._on_asked, withdrawn="what was asked has changed, or was answered"
             )
         finally:

@@ -53,6 +53,8 @@ class RunningServer:
     ) -> None:
         self.entry = entry
         self._around = around
+        self._turn = around.turn
+        self._core = around.turn.gateway.mcp_servers
         self._loop = asyncio.get_running_loop()
         self._sessions: dict[str, McpSession] = {}
         self._tokens: dict[str, Secret] = {}
@@ -71,7 +73,7 @@ class RunningServer:
             lambda _: self._tell("something of it failed inside tapui", "see the log")
         )
         self._listed: Sequence[MappedTool] | None = None
-        self._forms = Forms(entry.name, around.person, self._send, self._background)
+        self._forms = Forms(entry.name, around.turn.person, self._send, self._background)
         self._permission = Permission(
             entry,
             around,
@@ -81,7 +83,7 @@ class RunningServer:
         )
         self._pinning = Pinning(
             entry.name,
-            around.person,
+            around.turn.person,
             self._send,
             self._asked,
             self._asked_session,
@@ -218,7 +220,7 @@ class RunningServer:
         except OSError as error:
             await self._rest("failed", f"its bridge cannot be started: {error.strerror or error}")
             return
-        around.turn.note_agent(self._bridge.pid, f"MCP server '{entry.name}'")
+        self._turn.note_agent(self._bridge.pid, f"MCP server '{entry.name}'")
         self._shown = replace(self._shown, starts=self._shown.starts + 1)
         told = replace(start, pinned=pins, legacy=self._is_legacy, most_tools=around.most_tools)
         self._send(told)
@@ -233,7 +235,7 @@ class RunningServer:
             self._left()
         if ended is None or self._is_stopping:
             return
-        if (final := self._gave_up()) is not None:
+        if (final := self._last_words()) is not None:
             await self._rest("failed", final.why, final.hint)
             return
         pause = self._backoff.pause(ended.seconds)
@@ -245,20 +247,21 @@ class RunningServer:
                     self._news.clear()
                     await self._news.wait()
 
-    def _gave_up(self) -> ServerLost | None:
-        return self._final
+    def _last_words(self) -> ServerLost | None:
+        return self._final  # a method: mypy would keep the None that was set before it ran
 
     def _enter_sessions(self) -> None:
         """Tell the bridge which sessions came and went."""
         for id_ in [id_ for id_ in self._tokens if id_ not in self._sessions]:
             self._send(ServerSessionEnded(id_))
-            self._around.revoke(self._tokens.pop(id_))
+            self._turn.tell(self._core.revoke, self._tokens.pop(id_))
         for id_, session in self._sessions.items():
-            if id_ not in self._tokens and (token := self._around.token(id_)) is not None:
+            if id_ in self._tokens:
+                continue
+            if (token := self._turn.tell(self._core.token, id_)) is not None:
                 self._tokens[id_] = token
                 self._send(ServerSession(id_, token, session.cwd))
-        self._shown = replace(self._shown, sessions=list(self._tokens))
-        self._around.show(self._shown)
+        self._change(sessions=list(self._tokens))
 
     def _left(self) -> None:
         """The bridge is gone, with all that it held."""
@@ -268,7 +271,7 @@ class RunningServer:
         self._forms.close()
         self._pinning.close()
         for token in self._tokens.values():
-            self._around.revoke(token)
+            self._turn.tell(self._core.revoke, token)
         self._tokens.clear()
         self._listed = None
         self._tools = asyncio.Queue()  # what it listed last is not pinned for the next one
@@ -338,17 +341,19 @@ class RunningServer:
     # What is shown
 
     def _show(self, state: McpServerState, why: str | None, hint: str | None = None) -> None:
-        self._shown = replace(
-            self._shown,
+        self._change(
             state=state,
             why=None if why is None else _safe(why),
             hint=None if hint is None else _safe(hint),
         )
-        self._around.show(self._shown)
+
+    def _change(self, **fields: Any) -> None:
+        """Let towers and records know how it is."""
+        self._shown = replace(self._shown, **fields)
+        self._turn.tell(self._core.changed, self._shown)
 
     def _asked(self, approval_id: str | None) -> None:
-        self._shown = replace(self._shown, approval_id=approval_id)
-        self._around.show(self._shown)
+        self._change(approval_id=approval_id)
 
     def _tell(self, why: str, hint: str | None) -> None:
         """Tell the person once of each fault."""

@@ -205,14 +205,18 @@ class Servers:
         except Exception:  # noqa: BLE001 - logged and told; the other servers go on
             _log.exception("the MCP server %s failed", safe_text(key.name))
             self._around.report(f"MCP server {safe_text(key.name)} failed: see the log", "error")
-            self._around.gone(key.id, "tapui failed at it: its log says more")
+            self._tell_gone(key, "tapui failed at it: its log says more")
 
     async def _end(self, key: _Key, reason: str) -> None:
         running = self._running.pop(key)
         self._standing.pop(key, None)
         await running.server.stop()
         await asyncio.wait([running.task])
-        self._around.gone(key.id, reason)
+        self._tell_gone(key, reason)
+
+    def _tell_gone(self, key: _Key, reason: str) -> None:
+        turn = self._around.turn
+        turn.tell(turn.gateway.mcp_servers.gone, key.id, reason)
 
     # Consents, and the files that commands name
 
