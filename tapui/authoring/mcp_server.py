@@ -47,7 +47,6 @@ class ProviderTools:
         arguments: dict[str, Any],
         tell: Callable[[ToolProgress], Awaitable[None]],
     ) -> ToolOutcome:
-        """Call a tool; `tell` takes how far it is."""
         news: asyncio.Queue[ToolProgress | None] = asyncio.Queue()
 
         async def tell_all() -> None:

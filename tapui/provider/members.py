@@ -140,7 +140,6 @@ class Members:
 
     @property
     def contexts(self) -> list[ContextUpdate]:
-        """The contexts of single sessions that differ from the hello's."""
         return list(self._contexts.values())
 
     def may_have(self, message: Message) -> bool:

@@ -94,7 +94,6 @@ def _described(given: str | None, docstring: str, name: str) -> str:
 
 
 def is_coroutine(function: Callable[..., Any]) -> bool:
-    """Return whether calling `function` gives a coroutine."""
     target = function
     while isinstance(target, functools.partial):
         target = target.func

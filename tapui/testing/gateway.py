@@ -64,7 +64,6 @@ class HandClock:
 
     @property
     def next_sleeper(self) -> float | None:
-        """When the next sleeper wakes, or None."""
         while self._sleepers and self._sleepers[0][2].done():
             heapq.heappop(self._sleepers)
         return self._sleepers[0][0] if self._sleepers else None

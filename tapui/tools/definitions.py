@@ -40,7 +40,6 @@ class BuiltinTool:
     withdraw: Callable[[str], Message] | None = None
 
     def definition(self, timeouts: Timeouts) -> Tool:
-        """Return the definition that the gateway is given."""
         parameters: Schema = {"type": "object", "properties": self.properties}
         if self.required:
             parameters["required"] = list(self.required)

@@ -3,6 +3,7 @@
 The person is asked about each command, even where others were allowed; the gateway decides.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from tapui.core.emitters.plans import interval_text
@@ -87,8 +88,11 @@ def _told(_call: ToolCall, answer: EmitterAnswer) -> dict[str, Any]:
     return emitter_json(answer.emitter)
 
 
-def _with_notes(told: dict[str, Any], notes: list[str]) -> dict[str, Any]:
-    return {**told, "notes": notes} if notes else told
+def _with_notes(call: ToolCall, answer: EmitterAnswer, read: Callable[[ToolArguments], Any]) -> Any:
+    """Return the emitter, with what `read` notes of the arguments that were not taken as given."""
+    told, given = _told(call, answer), _given(call)
+    read(given)
+    return {**told, "notes": given.notes} if given.notes else told
 
 
 def _start(call: ToolCall) -> Message:
@@ -96,9 +100,7 @@ def _start(call: ToolCall) -> Message:
 
 
 def _started(call: ToolCall, answer: EmitterAnswer) -> Any:
-    told, given = _told(call, answer), _given(call)
-    given.emitter()
-    return _with_notes(told, given.notes)
+    return _with_notes(call, answer, ToolArguments.emitter)
 
 
 def _schedule(call: ToolCall) -> Message:
@@ -106,9 +108,7 @@ def _schedule(call: ToolCall) -> Message:
 
 
 def _scheduled(call: ToolCall, answer: EmitterAnswer) -> Any:
-    told, given = _told(call, answer), _given(call)
-    given.prompt()
-    return _with_notes(told, given.notes)
+    return _with_notes(call, answer, ToolArguments.prompt)
 
 
 def _stop(call: ToolCall) -> Message:
@@ -131,11 +131,10 @@ def _set_filter(call: ToolCall) -> Message:
 
 
 def _filter_set(call: ToolCall, answer: EmitterAnswer | EmittersAnswer) -> Any:
-    given = _given(call)
-    wanted = given.filter()
-    if isinstance(answer, EmittersAnswer):
-        return EmitterRulesAsked(call.id, call.session_id, wanted.name, _merged(wanted, answer))
-    return _with_notes(_told(call, answer), given.notes)
+    if isinstance(answer, EmitterAnswer):
+        return _with_notes(call, answer, ToolArguments.filter)
+    wanted = _given(call).filter()
+    return EmitterRulesAsked(call.id, call.session_id, wanted.name, _merged(wanted, answer))
 
 
 def _merged(wanted: FilterGiven, answer: EmittersAnswer) -> Any:

@@ -64,7 +64,6 @@ class _Program:
             self._channel.send(what)
 
     def stop(self) -> None:
-        """Have it end, without waiting."""
         self.is_unwanted = True
         if self._child is not None and self._stopping is None:
             self._stopping = asyncio.create_task(self._child.stop())

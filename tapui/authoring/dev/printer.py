@@ -81,7 +81,6 @@ class Printer:
         self._more("what ran before goes on; save again once it is mended")
 
     def waits(self, why: str) -> None:
-        """The provider is not bound, told once."""
         if why != self._last_wait:
             self._last_wait = why
             self._line(f"waiting: {why}")

@@ -8,26 +8,26 @@ program that has them, new ones go to the newest that the gateway has agreed to.
 import asyncio
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
 from tapui.authoring.dev.changes import Update, is_same_provider, tool_changes, updates
+from tapui.authoring.dev.gateway_end import GatewayEnd
 from tapui.authoring.dev.printer import Printer
 from tapui.authoring.dev.signals import DialClosed, Retire, Signal
-from tapui.provider.link import Dial, Link, LinkLost
+from tapui.provider.link import Dial, LinkLost
 from tapui.provider.members import ALL
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode
 from tapui.wire.limits import GATE_TIMEOUT, TRANSFORM_TIMEOUT
-from tapui.wire.message import ActiveSession, Error, Message, SessionEvent, Tool, ToolProgress
+from tapui.wire.message import ActiveSession, Error, Message, Tool, ToolProgress
 from tapui.wire.provider import (
     Ack,
-    Auth,
     ContextUpdate,
     FilterSet,
     GateCheck,
     GateResult,
-    Goodbye,
     Hello,
     HelloAck,
     HooksUpdate,
@@ -81,13 +81,11 @@ class RelayedProgram:
         return f"{self.number}:{id_}"
 
 
+@dataclass(frozen=True, slots=True)
 class _Call:
-    __slots__ = ("program", "started", "tool")
-
-    def __init__(self, tool: str, program: RelayedProgram) -> None:
-        self.tool = tool
-        self.program = program
-        self.started = time.monotonic()
+    tool: str
+    program: RelayedProgram
+    started: float = field(default_factory=time.monotonic)
 
 
 class _UpdateRefused(Exception):  # noqa: N818 - named for what is the case
@@ -161,7 +159,6 @@ class Relay:
             self.current = None
 
     async def close(self) -> None:
-        """Leave the gateway in order."""
         self._stop_adopting()
         await self._gateway.close()
 
@@ -180,14 +177,14 @@ class Relay:
                     self._answer(message)
             case ToolProgress():
                 if message.id in program.calls:
-                    self._send(message)
+                    self._gateway.send(message)
             case Push():
-                self._send(message)
+                self._gateway.send(message)
             case StreamQuery():
-                self._send(replace(message, query_id=program.mark(message.query_id)))
+                self._gateway.send(replace(message, query_id=program.mark(message.query_id)))
             case GateResult() | TransformResult():
                 program.questions.discard(message.call_id)
-                self._send(message)
+                self._gateway.send(message)
                 if program.is_done:
                     program.end()
             case _ if not is_current:
@@ -197,9 +194,9 @@ class Relay:
             case ShutdownReady():
                 if self._ack is not None and self._ack.session_id != ALL:
                     self._ack = None
-                self._send(message)
+                self._gateway.send(message)
             case SessionReady():
-                self._send(message)
+                self._gateway.send(message)
 
     def _said_update(self, program: RelayedProgram, message: Update | FilterSet) -> None:
         hello = self._hello
@@ -210,7 +207,7 @@ class Relay:
                 self._hello = replace(hello, tools=tools)
             case ContextUpdate(context=context, session_id=None) if hello is not None:
                 self._hello = replace(hello, context=context)
-        self._send(replace(message, request_id=program.mark(message.request_id or "")))
+        self._gateway.send(replace(message, request_id=program.mark(message.request_id or "")))
 
     # A new program
 
@@ -227,7 +224,7 @@ class Relay:
             return
         token = None if self._ack is not None else hello.reconnect_token
         self._asking = program, hello
-        self._send(replace(hello, reconnect_token=token))
+        self._gateway.send(replace(hello, reconnect_token=token))
 
     async def _adopt_in_turn(self, program: RelayedProgram, hello: Hello, ack: HelloAck) -> None:
         async with self._adoption:
@@ -255,14 +252,14 @@ class Relay:
             return
         if refusal is not None or not self._is_there(program):
             for update in updates(hello, before):
-                self._send(replace(update, request_id=self._own_id()))
+                self._gateway.send(replace(update, request_id=self._own_id()))
             if refusal is not None:
                 self._printer.refused(refusal.what, refusal.error)
                 program.end()
             return
         self._hello = hello
         for stream in self._filters:
-            self._send(FilterSet(stream, [], request_id=self._own_id()))
+            self._gateway.send(FilterSet(stream, [], request_id=self._own_id()))
         self._filters.clear()
         self._hand_over(program)
         program.put(ack)
@@ -277,7 +274,7 @@ class Relay:
         id_ = self._own_id()
         answer: asyncio.Future[Ack | Error] = asyncio.get_running_loop().create_future()
         self._updates[id_] = answer
-        self._send(replace(update, request_id=id_))
+        self._gateway.send(replace(update, request_id=id_))
         try:
             async with asyncio.timeout(UPDATE_SECONDS):
                 said = await answer
@@ -344,9 +341,6 @@ class Relay:
             program.calls.clear()
             program.questions.clear()
 
-    def _send(self, message: Message) -> None:
-        self._gateway.send(message)
-
     def _heard(self, message: Message) -> None:
         """Take a message of the gateway. Raises `LinkLost` where only another link helps."""
         match message:
@@ -369,8 +363,6 @@ class Relay:
             case GateCheck() | TransformRequest():
                 if self.current is not None:
                     self.current.questions.add(message.call_id)
-                self._forward(message)
-            case SessionEvent() | SessionLifecycle():
                 self._forward(message)
             case Error():
                 self._heard_error(message)
@@ -397,7 +389,7 @@ class Relay:
         self._printer.called(call)
         if program is None:
             text = "the provider's program has ended; its author sees why"
-            self._send(ToolResult(call.id, error=text, error_code=str(CallError.INTERNAL)))
+            self._gateway.send(ToolResult(call.id, error=text, error_code=str(CallError.INTERNAL)))
             return
         self._calls[call.id] = _Call(call.tool, program)
         program.calls.add(call.id)
@@ -407,7 +399,7 @@ class Relay:
         call = self._calls.pop(result.id, None)
         if call is None:
             return
-        self._send(result)
+        self._gateway.send(result)
         self._printer.answered(call.tool, result, time.monotonic() - call.started)
         call.program.calls.discard(result.id)
         if call.program.is_done:
@@ -449,85 +441,3 @@ class Relay:
     def _owner(self, id_: str) -> tuple[RelayedProgram | None, str]:
         number, _, own = id_.partition(":")
         return (self._programs.get(int(number)) if number.isdecimal() else None), own
-
-
-class GatewayEnd:
-    """One link at a time to the gateway: shows the token, and carries messages until it is lost.
-
-    `on_message` may raise `LinkLost` to give the link up; `on_lost` gets the reason why a link is
-    gone, or could not be opened.
-    """
-
-    def __init__(
-        self,
-        dial: Dial,
-        token: Callable[[], Secret | None],
-        on_message: Callable[[Message], None],
-        on_lost: Callable[[str], None],
-    ) -> None:
-        self._dial = dial
-        self._token = token
-        self._on_message = on_message
-        self._on_lost = on_lost
-        self._link: Link | None = None
-        self._work: asyncio.Task[None] | None = None
-        self._out: asyncio.Queue[Message] = asyncio.Queue()
-
-    @property
-    def is_open(self) -> bool:
-        return self._link is not None
-
-    def open(self) -> None:
-        """Open a link, unless that is under way."""
-        if self._work is None or self._work.done():
-            self._work = asyncio.create_task(self._serve())
-
-    def send(self, message: Message) -> None:
-        """Send a message over the link that there is."""
-        self._out.put_nowait(message)
-
-    async def close(self) -> None:
-        """Leave in order: what was sent goes out, then a goodbye."""
-        link, self._link = self._link, None
-        if self._work is not None:
-            self._work.cancel()
-            await asyncio.wait([self._work])
-        if link is None:
-            return
-        try:
-            while not self._out.empty():
-                await link.send(self._out.get_nowait())
-            await link.send(Goodbye("the provider leaves"))
-        except LinkLost:
-            pass  # it went first
-        await link.close()
-
-    async def _serve(self) -> None:
-        try:
-            token = self._token()
-            link = await self._dial()
-        except LinkLost as error:
-            self._on_lost(error.reason)
-            return
-        self._link = link
-        self._out = asyncio.Queue()
-        if token is not None:
-            self.send(Auth(token=token.reveal()))
-        sending = asyncio.create_task(self._send_on(link))
-        try:
-            while True:
-                self._on_message(await link.receive())
-        except LinkLost as error:
-            self._link = None
-            await link.close()
-            self._on_lost(error.reason)
-        finally:
-            sending.cancel()
-            await asyncio.wait([sending])
-
-    async def _send_on(self, link: Link) -> None:
-        try:
-            while True:
-                await link.send(await self._out.get())
-        except LinkLost:
-            return  # the receiver learns of it

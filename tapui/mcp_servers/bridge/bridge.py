@@ -288,7 +288,6 @@ class Bridge:
             self._tell(ServerTools(self._mapped))
 
     def lost(self, lost: ServerLost) -> None:
-        """It is gone, or does not start."""
         self._tell(lost)
 
     def noticed(self, text: str) -> None:

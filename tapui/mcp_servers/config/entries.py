@@ -73,7 +73,6 @@ class Template:
                 yield f"the file {place.name}" + ("" if real == path else f", which is {real}")
 
     def files(self, folder: str) -> Iterator[str]:
-        """Yield the whole paths of the files that it is filled in from."""
         for place in self.places:
             if place.kind == "file":
                 yield file_path(place.name, folder)

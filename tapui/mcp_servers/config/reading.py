@@ -55,7 +55,6 @@ def own_file(home: Home) -> Path:
 
 
 def is_name(name: str) -> bool:
-    """Return whether a server may have this name."""
     return len(name) <= MAX_NAME and _NAME.match(name) is not None
 
 

@@ -51,7 +51,6 @@ class BridgeProcess:
         return await self._channel.end_of(self._child, LEAVE_SECONDS)
 
     async def stop(self) -> None:
-        """Let it end its server, and end it."""
         self.send(ServerStop())
         try:
             async with asyncio.timeout(LEAVE_SECONDS):

@@ -80,11 +80,9 @@ class QuestionLimit:
         return True
 
     def deny(self, digest: str) -> None:
-        """Remember that the person has denied exactly this."""
         self._denied.append(digest)
 
     def is_denied(self, digest: str) -> bool:
-        """Return whether the person has denied exactly this."""
         return digest in self._denied
 
 
@@ -109,7 +107,6 @@ class Permission:
         """Files of the folder whose contents decide."""
 
     async def standing(self) -> Consented[Allowable] | Proposal[Allowable] | Refusal:
-        """Return what the person has allowed."""
         try:
             found = await asyncio.to_thread(self._around.consents.standing, self._entry)
         except OSError as error:
@@ -201,7 +198,6 @@ class Pinning:
         return self._digests()
 
     async def take(self, tools: Sequence[MappedTool]) -> None:
-        """The server has these tools now."""
         async with self._work:
             if self._pins is None:
                 await self._keep(await asyncio.to_thread(pinned, tools))
@@ -350,7 +346,6 @@ class Forms:
         self._on_answer(answer)
 
     def withdraw(self, form: str) -> None:
-        """The server needs no answer any more."""
         task = self._waiting.get(form)
         if task is not None:
             task.cancel()

@@ -109,7 +109,6 @@ class RunningServer:
         return self._permission.files
 
     def set_sessions(self, sessions: Sequence[McpSession]) -> None:
-        """Its tools are offered in these sessions from now on."""
         self._sessions = {one.id: one for one in sessions}
         if self._bridge is not None and self._sessions:
             self._enter_sessions()
@@ -118,7 +117,6 @@ class RunningServer:
         self.look()
 
     def look(self) -> None:
-        """Consents, files or sessions may have changed."""
         self._news.set()
 
     async def run(self) -> None:
@@ -251,7 +249,6 @@ class RunningServer:
         return self._final  # a method: mypy would keep the None that was set before it ran
 
     def _enter_sessions(self) -> None:
-        """Tell the bridge which sessions came and went."""
         for id_ in [id_ for id_ in self._tokens if id_ not in self._sessions]:
             self._send(ServerSessionEnded(id_))
             self._turn.tell(self._core.revoke, self._tokens.pop(id_))
@@ -264,7 +261,6 @@ class RunningServer:
         self._change(sessions=list(self._tokens))
 
     def _left(self) -> None:
-        """The bridge is gone, with all that it held."""
         if self._bridge is not None:
             self._bridge.kill()
         self._bridge = None
@@ -356,7 +352,6 @@ class RunningServer:
         self._change(approval_id=approval_id)
 
     def _tell(self, why: str, hint: str | None) -> None:
-        """Tell the person once of each fault."""
         said = _safe(f"MCP server {self.entry.name}: {why}" + (f"; {hint}" if hint else ""))
         if said not in self._told and len(self._told) < limits.ASKED_AGAIN:
             self._told.add(said)

@@ -98,7 +98,6 @@ class Servers:
                 _log.exception("a look at the MCP servers failed")
 
     async def stop(self) -> None:
-        """End all of them, at once."""
         self._stopping.set()
         self._news.set()
         await asyncio.gather(*(one.server.stop() for one in self._running.values()))
