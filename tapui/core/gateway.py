@@ -268,9 +268,9 @@ class Gateway:
         """Take any other input at the time `now`: `step` is a method of this object, or of a part
         that it names. What closing connections held is released after it."""
         self._clock.now = now
-        told = step(*args, **kwargs)
+        result = step(*args, **kwargs)
         self._finish()
-        return told
+        return result
 
     def tick(self) -> None:
         """Let every deadline up to now come."""

@@ -36,9 +36,9 @@ class McpServers(CorePart):
         """
         if not self._is_on:
             return
-        found = [one for one in self.sessions.in_order() if not one.is_apart]
-        main = [one for one in found if one.is_main]
-        now = tuple(_described(one) for one in main or found)
+        sessions = [one for one in self.sessions.in_order() if not one.is_apart]
+        main = [one for one in sessions if one.is_main]
+        now = tuple(_described(one) for one in main or sessions)
         if now != self._told:
             self._told = now
             self._out.effects.append(McpSessionsChanged(now))

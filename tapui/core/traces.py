@@ -36,10 +36,10 @@ class TraceParent(NamedTuple):
 
 def parse(text: str) -> TraceParent | None:
     """Return what a `traceparent` says; None for anything else than one of version 00."""
-    found = _FORM.fullmatch(text)
-    if found is None:
+    match = _FORM.fullmatch(text)
+    if match is None:
         return None
-    trace_id, span_id, flags = found.groups()
+    trace_id, span_id, flags = match.groups()
     if trace_id == _NO_TRACE or span_id == _NO_SPAN:
         return None
     return TraceParent(trace_id, span_id, bool(int(flags, 16) & _SAMPLED))
@@ -75,10 +75,10 @@ class Traces:
 
     def sent(self, call: PendingCall) -> str | None:
         """Begin the span of a call that goes to its provider; return its `traceparent`."""
-        given = call.invoke.traceparent
-        parent = parse(given) if given is not None else None
+        traceparent = call.invoke.traceparent
+        parent = parse(traceparent) if traceparent is not None else None
         if not self._is_wanted(call.session, parent):
-            return given if parent is not None else None
+            return traceparent if parent is not None else None
         self._place_call(call, parent)
         call.span_id = self._ids.span()
         call.sent, call.sent_at = self._clock.now, self._clock.timestamp()
@@ -86,8 +86,8 @@ class Traces:
 
     def left_queue(self, call: PendingCall) -> None:
         """A call goes to its provider, or has ended, after it waited for a place."""
-        given = call.invoke.traceparent
-        parent = parse(given) if given is not None else None
+        traceparent = call.invoke.traceparent
+        parent = parse(traceparent) if traceparent is not None else None
         if not self._is_wanted(call.session, parent):
             return
         self._place_call(call, parent)
@@ -137,8 +137,8 @@ class Traces:
     def gate_ended(self, inquiry: Inquiry) -> None:
         """The providers that were asked about a call have decided, or their time is over."""
         view = inquiry.view
-        given = inquiry.invoke.traceparent if inquiry.invoke is not None else None
-        parent = parse(given) if given is not None else None
+        traceparent = inquiry.invoke.traceparent if inquiry.invoke is not None else None
+        parent = parse(traceparent) if traceparent is not None else None
         if view is None or not self._is_wanted(inquiry.session, parent):
             return
         span = Span(

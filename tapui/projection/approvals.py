@@ -83,5 +83,5 @@ def command_line(asked: CommandAsked) -> str:
     if asked.asker is not None:
         line = [f"{asked.asker.name} {asked.asker.pid}"]
         who = " < ".join(line + [f"{one.name} {one.pid}" for one in asked.asker.ancestors])
-    told = f"{asked.command} refused: {asked.refused}" if asked.refused else asked.command
-    return f"{told} ({who})"
+    text = f"{asked.command} refused: {asked.refused}" if asked.refused else asked.command
+    return f"{text} ({who})"

@@ -53,7 +53,7 @@ def diff_lines(diff: str) -> dict[str, tuple[int, int]]:
 
     A file that is deleted has its former name; the `a/` and `b/` of git are left out.
     """
-    found: dict[str, tuple[int, int]] = {}
+    files: dict[str, tuple[int, int]] = {}
     before = path = ""
     in_hunk = False
     for line in diff.split("\n"):
@@ -66,11 +66,11 @@ def diff_lines(diff: str) -> dict[str, tuple[int, int]]:
         elif not in_hunk and line.startswith("+++ "):
             path = _diffed(line)
             path = before if path.endswith("dev/null") else path
-        elif in_hunk and line[:1] in {"+", "-"} and (path in found or len(found) < _MOST):
-            added, removed = found.get(path, (0, 0))
+        elif in_hunk and line[:1] in {"+", "-"} and (path in files or len(files) < _MOST):
+            added, removed = files.get(path, (0, 0))
             is_added = line[0] == "+"
-            found[path] = (added + is_added, removed + (not is_added))
-    return found
+            files[path] = (added + is_added, removed + (not is_added))
+    return files
 
 
 def _diffed(line: str) -> str:

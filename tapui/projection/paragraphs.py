@@ -44,14 +44,14 @@ def fact(name: str, found: str, tone: str = "") -> list[Paragraph]:
 
 def text_of(detail: Mapping[str, Any], key: str) -> str:
     """Return a text of a detail; "" where it has none."""
-    found = detail.get(key)
-    return found if isinstance(found, str) else ""
+    text = detail.get(key)
+    return text if isinstance(text, str) else ""
 
 
 def list_of(detail: Mapping[str, Any], key: str) -> list[Any]:
     """Return a list of a detail; an empty one where it has none."""
-    found = detail.get(key)
-    return found if isinstance(found, list) else []
+    items = detail.get(key)
+    return items if isinstance(items, list) else []
 
 
 def origin(rest: dict[str, Any]) -> list[Paragraph]:

@@ -92,10 +92,10 @@ def _of_patch(text: str) -> str:
 
 
 def head_strings(head: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    strings: dict[str, str] = {}
     for name, text in _HEAD_STRING.findall(head):
-        found.setdefault(_unescaped(name), _unescaped(text))
-    return found
+        strings.setdefault(_unescaped(name), _unescaped(text))
+    return strings
 
 
 def _unescaped(text: str) -> str:

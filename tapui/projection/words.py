@@ -80,12 +80,12 @@ def _state(order: Order) -> str:
 
 def consequences(order: Order) -> list[str]:
     """Return what else the person must know: commands that go on, texts that were lost."""
-    told = []
+    parts = []
     if order.running:
-        told.append(f"still running in the background: {', '.join(order.running)}")
+        parts.append(f"still running in the background: {', '.join(order.running)}")
     if order.dropped:
-        told.append(f"dropped with the turn: {', '.join(order.dropped)}")
-    return told
+        parts.append(f"dropped with the turn: {', '.join(order.dropped)}")
+    return parts
 
 
 def alarm_words(alarm: Alarm) -> str:

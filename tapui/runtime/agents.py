@@ -99,9 +99,9 @@ class Agents:
         """
         with self._lock:
             self._read()
-            found = system.status(pid)
-            if found is not None and self._known.get(found.key) != what and is_still():
-                self._take(found, what)
+            process = system.status(pid)
+            if process is not None and self._known.get(process.key) != what and is_still():
+                self._take(process, what)
 
     def identified(self, sight: Sight | None) -> Identified:
         with self._lock:
@@ -157,11 +157,11 @@ class Agents:
 
     def _running(self) -> Iterator[AgentProcess]:
         for key, what in list(self._known.items()):
-            found = system.status(key[0])
-            if found is None or found.key != key:
+            process = system.status(key[0])
+            if process is None or process.key != key:
                 del self._known[key]
             else:
-                yield AgentProcess(found.pid, found.start, found.group, what, found.session)
+                yield AgentProcess(process.pid, process.start, process.group, what, process.session)
 
     def _read(self) -> None:
         """Take what is in the file, which other gateways write, too.
@@ -203,9 +203,9 @@ class Agents:
             self._began(kept.start, kept.what)
         there = {(one.pid, one.start): one.what for one in kept.running}
         for (pid, start), what in there.items():
-            found = system.status(pid) if (pid, start) not in self._known else None
-            if found is not None and found.start == start and self._is_fit(found, what):
-                self._known[found.key] = what
+            process = system.status(pid) if (pid, start) not in self._known else None
+            if process is not None and process.start == start and self._is_fit(process, what):
+                self._known[process.key] = what
         if kept.start != self._start or any(
             (one.pid, one.start) not in there for one in self._running()
         ):

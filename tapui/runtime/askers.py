@@ -148,7 +148,7 @@ def _holder(end: End) -> PeerProcess | None:
 
 def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":
     try:
-        found = psutil.net_connections("tcp")
+        connections = psutil.net_connections("tcp")
     except psutil.AccessDenied:  # macOS tells of all processes to root alone
         for process in psutil.process_iter():
             try:
@@ -157,4 +157,4 @@ def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":
             except psutil.Error:
                 continue  # it has ended, or is not ours
     else:
-        yield from ((one.pid, one) for one in found if one.pid is not None)
+        yield from ((one.pid, one) for one in connections if one.pid is not None)

@@ -213,10 +213,10 @@ def _copy(effect: CopyFile, folder: int, path: Path) -> Copied | NotCopied:
     except OSError as error:
         return _not_copied(error.strerror or "cannot be opened")
     try:
-        found = os.fstat(source)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(source)
+        if not stat.S_ISREG(status.st_mode):
             return _not_copied("not a regular file")
-        if found.st_size > limits.MAX_FILE_BYTES:
+        if status.st_size > limits.MAX_FILE_BYTES:
             return _too_large()
         extension = _EXTENSION.search(effect.path)
         name = folder_name(effect.name) + (extension[0] if extension else "")

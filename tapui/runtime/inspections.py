@@ -202,13 +202,13 @@ class Inspections:
 
     def deliver(self) -> list[ConnectionId]:
         """Send what has come to the towers that have asked for it; return who was sent some."""
-        told = []
+        sent = []
         for (tower, id_), waiting in self._waiting.items():
             port = self._ports.get(tower)
             if waiting.is_asked and waiting and port is not None:
                 port.deliver(waiting.take(id_))
-                told.append(tower)
-        return told
+                sent.append(tower)
+        return sent
 
 
 def inspected(data: bytes, ts: str, way: Any, mask: Callable[[str], str]) -> Inspected:
@@ -238,9 +238,9 @@ def _read(data: bytes) -> tuple[str, str]:
     """Return the type of a message, "" without one, and its text without the fields of secrets."""
     if len(data) <= _WHOLE:
         try:
-            found = msgspec.json.decode(data)
-            if isinstance(found, dict):
-                return _redacted(found)
+            message = msgspec.json.decode(data)
+            if isinstance(message, dict):
+                return _redacted(message)
         except (msgspec.DecodeError, UnicodeError, RecursionError):
             pass  # it is no message: it is shown as text
     head = envelope_of_start(data[: limits.INSPECT_HEAD])

@@ -292,13 +292,13 @@ class LoopTurn:
         self, number: ConnectionId, step: Callable[P, T], *args: P.args, **kwargs: P.kwargs
     ) -> T | None:
         """Let the core take an input. A fault of ours costs the connection, never the gateway."""
-        told = None
+        result = None
         try:
-            told = self.gateway.tell(self._time(), step, *args, **kwargs)
+            result = self.gateway.tell(self._time(), step, *args, **kwargs)
         except Exception:  # noqa: BLE001 - logged; one client's input must not end the gateway
             self._input_failed(number)
         self._schedule()
-        return told
+        return result
 
     def _input_failed(self, number: ConnectionId) -> None:
         if isinstance(error := sys.exception(), UpdatedError):

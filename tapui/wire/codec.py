@@ -69,13 +69,13 @@ class Envelope(Struct):
 
         A message that names none has no session in its error.
         """
-        given = _echo(self.session_id)
-        if given is None:
-            given = _echo(self.session)
-            if given == "all":
+        session = _echo(self.session_id)
+        if session is None:
+            session = _echo(self.session)
+            if session == "all":
                 return None
-        if given is not None:
-            return given
+        if session is not None:
+            return session
         inner = (self.session, self.sessions)
         is_named = any(one is not UNSET and bytes(one) != b"null" for one in inner)
         return session_id if is_named else None
@@ -119,8 +119,8 @@ def envelope_of(message: Message) -> Envelope:
     """Return the envelope of a message that never was bytes."""
 
     def field(name: str) -> Raw | UnsetType:
-        given = getattr(message, name, None)
-        return UNSET if given is None else raw(given)
+        value = getattr(message, name, None)
+        return UNSET if value is None else raw(value)
 
     return Envelope(
         type=str(message.__struct_config__.tag),
@@ -140,7 +140,7 @@ def envelope_of_start(start: bytes) -> Envelope | None:
     `type` is among them.
     """
     text = start.decode("utf-8", "ignore")
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     at = _SPACE_AND_BRACE.match(text)
     try:
         while at is not None:
@@ -150,15 +150,15 @@ def envelope_of_start(start: bytes) -> Envelope | None:
                 break
             value, end = _json_decoder.raw_decode(text, at.end())
             if name in _ECHOED and isinstance(value, str) and not _SURROGATE.search(value):
-                found[name] = value
+                names[name] = value
             at = _COMMA.match(text, end)
     except (ValueError, RecursionError):
         pass  # here it was cut, or it is no JSON
-    if "type" not in found:
+    if "type" not in names:
         return None
-    echoed = {name: raw(value) for name, value in found.items()}
+    echoed = {name: raw(value) for name, value in names.items()}
     return Envelope(
-        type=found["type"],
+        type=names["type"],
         id=echoed.get("id", UNSET),
         request_id=echoed.get("requestId", UNSET),
         query_id=echoed.get("queryId", UNSET),
@@ -230,8 +230,8 @@ def decode(data: bytes, head: Envelope, kind: type[M]) -> M:
     except msgspec.DecodeError as error:
         raise head.refusal(_code_of(error), explain(error)) from None
     for name in _passed_through(kind):
-        given = getattr(message, name)
-        if isinstance(given, Raw) and depth_exceeds(given, MAX_DEPTH):
+        value = getattr(message, name)
+        if isinstance(value, Raw) and depth_exceeds(value, MAX_DEPTH):
             raise _too_deep(head, f"{name}: ")
     return message
 
@@ -274,8 +274,8 @@ def read(data: bytes, decoder: Reader) -> Message | None:
         return None
     if len(data) > 2 * MAX_DEPTH:  # shorter ones have no room for too deep a nesting
         for name in _passed_through(type(message)):
-            given = getattr(message, name)
-            if isinstance(given, Raw) and depth_exceeds(given, MAX_DEPTH):
+            value = getattr(message, name)
+            if isinstance(value, Raw) and depth_exceeds(value, MAX_DEPTH):
                 return None
     return message
 
@@ -311,10 +311,10 @@ def decode_object(given: Raw, field: str) -> dict[str, Any]:
     JSON allows numbers that no program holds, such as `1e999`: they are refused here at the latest.
     """
     try:
-        found: dict[str, Any] = msgspec.json.decode(given, type=dict[str, Any])
+        fields: dict[str, Any] = msgspec.json.decode(given, type=dict[str, Any])
     except msgspec.DecodeError as error:
         raise WireError(ErrorCode.INVALID_JSON, f"{field}: {explain(error)}") from None
-    return found
+    return fields
 
 
 def decode_as(given: Raw, kind: Any, field: str) -> Any:

@@ -55,9 +55,9 @@ def _bare(kind: Any) -> Any:
 
 def _struct(given: Raw, kind: type[Struct]) -> Raw:
     known = _fields(kind)
-    found = msgspec.json.decode(given, type=dict[str, Raw])
+    fields = msgspec.json.decode(given, type=dict[str, Raw])
     kept = {}
-    for name, value in found.items():
+    for name, value in fields.items():
         field, options = known.get(name, (None, ()))
         if (
             field is not None

@@ -192,11 +192,11 @@ class Policies(CorePart):
         if effects <= {"allow"}:
             return None
         try:
-            given = msgspec.json.decode(args, type=dict[str, Any])
+            arguments = msgspec.json.decode(args, type=dict[str, Any])
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return _UNREADABLE if "deny" in effects else None
         folder = session.folder or session.view.cwd
-        asked = of_call(tool, given, folder, session.shell_tools)
+        asked = of_call(tool, arguments, folder, session.shell_tools)
         return strictest(asked, rules, session.folder)
 
     # Answers

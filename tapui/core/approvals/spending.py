@@ -115,10 +115,10 @@ class Spending(CorePart):
             return
         waiting = self._held(session)
         if waiting is None:
-            said = one_line(message.prompt)[:_ASKED]
+            prompt = one_line(message.prompt)[:_ASKED]
             detail = {
                 "kind": "budget",
-                "question": f"The budget is used up ({over}). Send this prompt? {said}",
+                "question": f"The budget is used up ({over}). Send this prompt? {prompt}",
                 "choices": [GO_ON, RAISE],
                 "allowFreeform": False,
             }
@@ -132,8 +132,8 @@ class Spending(CorePart):
                 on_expired=self._expired,
                 session_id=session.id,
             )
-            told = f"the budget of this session is used up ({over}): tapui asks you first"
-            self._out.send(session.host, SessionLog(session.id, told, "warning"))
+            text = f"the budget of this session is used up ({over}): tapui asks you first"
+            self._out.send(session.host, SessionLog(session.id, text, "warning"))
         waiting.subject.prompts.append((connection, message))
         self._out.send(connection.id, PromptHeld(message.id))
         if session.view.unattended:

@@ -242,10 +242,10 @@ class Calls:
 
     def _timeout_of(self, tool: Tool, invoke: ToolInvoke) -> Number:
         """Return the smallest timeout that tool and caller give, else the default, in ms."""
-        given = tool.timeout
-        if invoke.timeout is not None and (given is None or invoke.timeout < given):
-            given = invoke.timeout
-        return self._timeout_ms if given is None else min(given, _LONGEST_MS)
+        timeout = tool.timeout
+        if invoke.timeout is not None and (timeout is None or invoke.timeout < timeout):
+            timeout = invoke.timeout
+        return self._timeout_ms if timeout is None else min(timeout, _LONGEST_MS)
 
     def _take_place(self, call: PendingCall) -> None:
         """Send a call off, or let it wait for a place with its provider."""

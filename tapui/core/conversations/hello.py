@@ -324,11 +324,11 @@ class Hellos(CorePart):
     def _ask_for_all(self, connection: Connection, name: str) -> None:
         """Ask the person whether a connection may bind to all sessions under a name."""
         approvals = self.approvals
-        asked = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
-        for waiting in asked:
+        requests = [one for one in approvals.of_kind("bindAll") if one.asker is connection]
+        for waiting in requests:
             if waiting.subject != name:
                 approvals.withdraw(waiting, reason="it asked under another name")
-        if not any(waiting.subject == name for waiting in asked):
+        if not any(waiting.subject == name for waiting in requests):
             approvals.request(
                 "bindAll",
                 connection,

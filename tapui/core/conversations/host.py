@@ -412,9 +412,9 @@ class HostConversation(CorePart):
         if session.told_now is not None and now - session.told_now < limits.NOW_INTERVAL:
             return
         session.told_now = now
-        told = replace(message, text=one_line(message.text))
+        shortened = replace(message, text=one_line(message.text))
         for tower in self.connections.of_standing(Standing.TOWER):
-            self._out.effects.append(SendIfIdle(tower.id, told))
+            self._out.effects.append(SendIfIdle(tower.id, shortened))
 
     # Modes and approvals
 
@@ -437,14 +437,14 @@ class HostConversation(CorePart):
                     ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
                 )
             timeout = min(timeout, message.timeout / 1000)
-        given = decode_as(detail, dict[str, Any], "detail")
-        asked = self.policies.asked(session, given) if message.kind == "permission" else None
+        fields = decode_as(detail, dict[str, Any], "detail")
+        asked = self.policies.asked(session, fields) if message.kind == "permission" else None
         verdict = self.policies.judge(session, asked) if asked is not None else None
         waiting = self.approvals.request(
             message.kind,
             connection,
             message.id,
-            given,
+            fields,
             timeout,
             on_decided=self._decided,
             on_expired=lambda one: self._answer(one, "expired"),
@@ -473,8 +473,8 @@ class HostConversation(CorePart):
         host, request_id = waiting.asker, waiting.subject
         host.requests.pop(request_id, None)
         if host.is_open:
-            told = ApprovalAnswer(request_id, decision, answer, reason)  # type: ignore[arg-type]
-            self._out.send(host.id, told)
+            answered = ApprovalAnswer(request_id, decision, answer, reason)  # type: ignore[arg-type]
+            self._out.send(host.id, answered)
 
     def approval_withdraw(self, connection: Connection, message: ApprovalWithdraw) -> None:
         """It was answered elsewhere; of a request that is settled, this is ignored."""

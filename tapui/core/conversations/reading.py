@@ -269,8 +269,8 @@ class Reading(CorePart):
             return None, None if approval is None else approval.session_id or ""
         if message.of == "emitter":
             emitter = self.emitters.by_id.get(subject)
-            found = Detail(message.id, emitter=described(emitter)) if emitter is not None else None
-            return found, None
+            answer = Detail(message.id, emitter=described(emitter)) if emitter is not None else None
+            return answer, None
         connected = self.providers.connected.get(subject)
         if connected is not None:
             return Detail(message.id, provider=connected.view), None
@@ -349,8 +349,8 @@ def detail_asked(state: State, message: DetailRead, entries: list[Entry]) -> Det
     subject = message.subject
     if message.of == "call":
         known = state.recent_calls.get(subject) or state.calls.get(subject)
-        told = [getattr(entry.event, "call", None) for entry in entries]
-        known = known or next((one for one in reversed(told) if one is not None), None)
+        calls = [getattr(entry.event, "call", None) for entry in entries]
+        known = known or next((one for one in reversed(calls) if one is not None), None)
         if known is not None:
             return Detail(message.id, call=_whole_call(known, entries))
     approval = state.approvals.get(subject)

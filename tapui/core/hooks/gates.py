@@ -134,15 +134,15 @@ def _named(names: Iterable[str | None]) -> str:
 def judge(index: RuleIndex, tool: str, provider: str | None, args: Raw) -> Verdict:
     """Try all rules on a call; the first static deny settles it."""
     verdict = Verdict()
-    found = index.of_tool.get(tool)
-    if found is None:
-        found = index.of_any
+    entries = index.of_tool.get(tool)
+    if entries is None:
+        entries = index.of_any
     elif index.of_any:
-        found = sorted([*found, *index.of_any], key=lambda entry: entry[0])
-    if not found:
+        entries = sorted([*entries, *index.of_any], key=lambda entry: entry[0])
+    if not entries:
         return verdict
     subject = Subject(args)
-    for number, owner, rule in found:
+    for number, owner, rule in entries:
         fits = _fits(rule, subject, provider)
         if fits is None:
             verdict.undecided.append(owner)

@@ -105,8 +105,8 @@ class Subject:
     def files(self) -> list[str]:
         """The arguments that name a file."""
         if self._files is None:
-            given = msgspec.json.decode(self._args, type=dict[str, object])
-            values = (given.get(name) for name in _FILE_ARGUMENTS)
+            arguments = msgspec.json.decode(self._args, type=dict[str, object])
+            values = (arguments.get(name) for name in _FILE_ARGUMENTS)
             self._files = [value for value in values if isinstance(value, str)]
         return self._files
 

@@ -136,13 +136,13 @@ class Prompts:
         if is_prompt:
             preparation.began = self._clock.now, self._clock.timestamp()
             self._traces.prompt_began(session)
-        given = preparation.sections
+        sections = preparation.sections
         takes_all = is_prompt and not session.asks_sections_apart
         if session.applies_sections is not False:
             for provider in session.providers.values():
                 hooks = provider.hooks.get(session.id)
                 for section, transform in hooks.transforms.items() if hooks else ():
-                    if not takes_all and section not in given:
+                    if not takes_all and section not in sections:
                         continue
                     preparation.steps.setdefault(section, []).append((provider, transform))
         for section in list(preparation.steps):

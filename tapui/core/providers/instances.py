@@ -74,8 +74,8 @@ def with_target(entry: RegisteredTool) -> Raw:
 
 
 def _properties(schema: Any) -> dict[str, Any]:
-    found = schema.get("properties") if isinstance(schema, dict) else None
-    return found if isinstance(found, dict) else {}
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    return properties if isinstance(properties, dict) else {}
 
 
 def _described(provider: ConnectedProvider) -> str:
@@ -88,8 +88,8 @@ def metadata_of(provider: ConnectedProvider) -> dict[str, Any]:
     """Return what a provider says about itself."""
     if provider.view.metadata is None:
         return {}
-    given: dict[str, Any] = msgspec.json.decode(provider.view.metadata)
-    return given
+    metadata: dict[str, Any] = msgspec.json.decode(provider.view.metadata)
+    return metadata
 
 
 def lister(name: str) -> OfferedTool:
@@ -105,10 +105,10 @@ def lister(name: str) -> OfferedTool:
 
 def shown_metadata(provider: ConnectedProvider) -> Raw | None:
     """Return what a provider says about itself, unless it is too long for lists."""
-    given = provider.view.metadata
-    if given is None or len(memoryview(given)) > limits.MAX_SHOWN_METADATA:
+    metadata = provider.view.metadata
+    if metadata is None or len(memoryview(metadata)) > limits.MAX_SHOWN_METADATA:
         return None
-    return given
+    return metadata
 
 
 def offered(session: OpenSession, entry: RegisteredTool) -> OfferedTool:
@@ -148,11 +148,11 @@ def split_target(args: Raw, name: str | None) -> tuple[str | None, Raw]:
     if name is None or (f'"{name}"'.encode() not in bytes(args) and b"\\u" not in bytes(args)):
         return None, args
     fields = msgspec.json.decode(args, type=dict[str, Raw])
-    given = fields.pop(name, None)
-    if given is None or bytes(given) == b"null":
-        return None, args if given is None else raw(fields)
+    target = fields.pop(name, None)
+    if target is None or bytes(target) == b"null":
+        return None, args if target is None else raw(fields)
     try:
-        return msgspec.json.decode(given, type=str), raw(fields)
+        return msgspec.json.decode(target, type=str), raw(fields)
     except msgspec.DecodeError:
         raise UnknownTargetError(f"{name}: expected the name of an instance") from None
 

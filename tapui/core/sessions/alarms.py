@@ -141,8 +141,8 @@ class Alarms:
             return
         id_ = known.id if known is not None else self._ids.id("al")
         alarm = Alarm(id_, "failing", turn.started_at, busy.id)
-        told = replace(alarm, program=loop.program, exit_code=loop.exit_code, times=loop.times)
-        busy.failing = self._raise(told)
+        current = replace(alarm, program=loop.program, exit_code=loop.exit_code, times=loop.times)
+        busy.failing = self._raise(current)
 
     # Requests
 

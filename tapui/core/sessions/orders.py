@@ -63,8 +63,8 @@ class Orders(CorePart):
         elif message.way == "stopFirst":
             self._able(message, "stop")
         id_ = self._give(tower, message, "tell", message.text)
-        told = SessionTell(id_, session.id, message.text, message.way, tower.by)
-        self._out.send(session.host, told)
+        order = SessionTell(id_, session.id, message.text, message.way, tower.by)
+        self._out.send(session.host, order)
 
     def stop(self, tower: Connection, message: SessionStop) -> None:
         session = self._able(message, "stop")
@@ -264,8 +264,8 @@ class Starts(CorePart):
     def _send(self, pending: PendingStart, host: Connection) -> None:
         pending.host = host.id
         asked, by = pending.asked, pending.tower.by
-        told = replace(asked, id=pending.id, prompt=None, rules=None, sender=by)
-        self._out.send(host.id, told)
+        order = replace(asked, id=pending.id, prompt=None, rules=None, sender=by)
+        self._out.send(host.id, order)
 
     # What hosts answer
 
@@ -297,8 +297,8 @@ class Starts(CorePart):
             return
         session = self.sessions.get(message.session_id or "")
         if message.error is not None or session is None:
-            said = message.error or "the host opened no session"
-            self._answer(pending, replace(message, error=said, session_id=None))
+            error = message.error or "the host opened no session"
+            self._answer(pending, replace(message, error=error, session_id=None))
             return
         self._answer(pending, SessionStarted(pending.id, session.id))
         tower, asked = pending.tower, pending.asked

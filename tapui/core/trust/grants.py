@@ -108,15 +108,15 @@ class Trustees:
 
         Every token is compared, so that the time taken does not tell which one was close.
         """
-        found: Grant | None = None
+        match: Grant | None = None
         for grant in self.grants:
             if grant.secret is not None and grant.secret.matches(token):
-                found = grant
-        if found is None:
+                match = grant
+        if match is None:
             return None
-        if found.trust == "external":
-            return found if found.origin == origin else None
-        return found if origin is None else None
+        if match.trust == "external":
+            return match if match.origin == origin else None
+        return match if origin is None else None
 
     def session_ended(self, session_id: str, held: Iterable[Grant]) -> None:
         """Take a session out of every grant; an external token dies with its last session.

@@ -182,16 +182,16 @@ class PersonGuard(CorePart):
 
     def _drop(self, is_dropped: Callable[[Held], bool], reason: str) -> bool:
         """Ask no more about some messages; return whether there were any."""
-        found = False
+        has_dropped = False
         for asked in list(self._asked):
             kept = [one for one in asked.held if not is_dropped(one)]
             if len(kept) == len(asked.held):
                 continue
-            found, asked.held = True, kept
+            has_dropped, asked.held = True, kept
             if not kept and asked.waiting is not None and not asked.waiting.is_deciding:
                 self._asked.remove(asked)
                 self.approvals.withdraw(asked.waiting, reason=reason)
-        return found
+        return has_dropped
 
     # What is found out
 

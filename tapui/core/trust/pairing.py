@@ -182,8 +182,8 @@ class Pairings(CorePart):
         pairing: Pairing = decided.waiting.subject
         if connection.standing is not Standing.AWAIT_PAIRING:
             return
-        found = (self.sessions.get(id_) for id_ in pairing.sessions)
-        granted = {session.id for session in found if session is not None}
+        sessions = (self.sessions.get(id_) for id_ in pairing.sessions)
+        granted = {session.id for session in sessions if session is not None}
         if decided.verdict != "approve" or not granted:
             text = decided.reason or "the person denied the pairing"
             self.connections.refuse(

@@ -124,9 +124,9 @@ class Places(CorePart):
         if not self._tellings.take(self._clock.now):
             return
         self._out.emit(ErrorSent(code, why, reply_to="auth", origin=connection.origin))
-        told = why if grant.trust != "external" else f"{why}: {self._in_words()}"
+        reason = why if grant.trust != "external" else f"{why}: {self._in_words()}"
         for tower in self.connections.of_standing(Standing.TOWER):
-            self._out.send(tower.id, Notice(f"A connection was refused: {told}", "warning"))
+            self._out.send(tower.id, Notice(f"A connection was refused: {reason}", "warning"))
 
     # Who has them
 

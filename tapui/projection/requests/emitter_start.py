@@ -54,8 +54,8 @@ class EmitterRequest(RequestKind):
         """Return its name, when it runs, and what."""
         text = emitter_text(detail)
         schedule = str(detail.get("schedule") or "").removeprefix("runs ").partition(",")[0]
-        said = f"{detail.get('name') or '?'}  {schedule}".rstrip()
-        return f"{said}: {text}" if text else said
+        headline = f"{detail.get('name') or '?'}  {schedule}".rstrip()
+        return f"{headline}: {text}" if text else headline
 
     def step(self, detail: Mapping[str, Any]) -> StepKind | None:
         # The request of a folder's file has nothing to do with the agent's turn.
@@ -90,18 +90,18 @@ class EmitterRequest(RequestKind):
             return [allow, DENY, DENY_AND_TELL]
         what = "exactly this" if count == 1 else f"these {count}"
         starts = "it starts" if count == 1 else "they start"
-        found = [Option("allow", f"allow {what}", f"allows {what}: {starts}")]
+        options = [Option("allow", f"allow {what}", f"allows {what}: {starts}")]
         files = sum(len(list_of(one.detail, "files")) for one in asked)
         if files:
             also = f"{what}, and later versions of {files_named(files)}"
-            found.append(Option("keep", f"allow {also}", f"allows {also}"))
+            options.append(Option("keep", f"allow {also}", f"allows {also}"))
         these = "" if count == 1 else f" these {count}"
-        found.append(Option("deny", f"deny{these}", f"denies{these}"))
+        options.append(Option("deny", f"deny{these}", f"denies{these}"))
         if count > 1:
-            found.append(Option("one-by-one", "answer one by one", ""))
+            options.append(Option("one-by-one", "answer one by one", ""))
         elif others > 1:
-            found.append(Option("one-by-one", f"answer all {others} of this file together", ""))
-        return found
+            options.append(Option("one-by-one", f"answer all {others} of this file together", ""))
+        return options
 
     def explained(self, context: RequestContext, asked: Sequence[AskedRequest]) -> list[Paragraph]:
         # First, for the end of a long command may be out of sight.
@@ -206,13 +206,13 @@ def _lines_of(rest: dict[str, Any], *, has_filter: bool) -> list[Paragraph]:
         rest.pop(key, None)
     if not has_filter:
         return fact("stream", stream)
-    said = {
+    sentence = {
         "disabled": "off: nothing of it is sent to the agent",
         "enabled": "on: what the filter injects is sent to the agent, and that it failed",
     }.get(injector, "what the filter injects is sent to the agent")
     if delivery == "all" and injector != "disabled":
-        said = "every line that is kept is sent to the agent"
-    parts = [*fact("stream", stream), *fact("injector", said)]
+        sentence = "every line that is kept is sent to the agent"
+    parts = [*fact("stream", stream), *fact("injector", sentence)]
     if not rules:
         return [*parts, *fact("filter", "none: every line is kept")]
     parts.append(Paragraph("filter, the first that matches", "muted"))

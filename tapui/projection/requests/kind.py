@@ -152,7 +152,7 @@ class RequestKind:
     def explained(self, context: RequestContext, asked: Sequence[AskedRequest]) -> list[Paragraph]:
         """Return everything that the person should know before they decide, nothing cut."""
         approval, detail = asked[0]
-        rest = {str(key): found for key, found in detail.items()}
+        rest = {str(key): field for key, field in detail.items()}
         parts: list[Paragraph] = []
         main = self.subject(approval, detail)
         if main:
@@ -163,10 +163,10 @@ class RequestKind:
         parts += [*self._around(context, approval), Paragraph("")]
         for key in (*_BODIES, *sorted(rest)):
             if key in rest:
-                found = rest.pop(key)
+                field = rest.pop(key)
                 parts.append(title(_TITLES.get(key, key)))
-                is_diff = key == "diff" and isinstance(found, str)
-                parts += changes(str(found)) if is_diff else [value(readable(found))]
+                is_diff = key == "diff" and isinstance(field, str)
+                parts += changes(str(field)) if is_diff else [value(readable(field))]
                 parts.append(Paragraph(""))
         return parts[:-1]
 
@@ -190,17 +190,17 @@ class RequestKind:
 
     def _around(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
         """Return where it is asked and why, for what is not plain from the thing itself."""
-        found: list[Paragraph] = []
+        paragraphs: list[Paragraph] = []
         session = context.state.sessions.get(approval.session_id or "")
         if session is not None:
-            found.append(Paragraph(f"in {' '.join(session.cwd.split())}", "muted"))
-        found += self.remarks(context, approval)
+            paragraphs.append(Paragraph(f"in {' '.join(session.cwd.split())}", "muted"))
+        paragraphs += self.remarks(context, approval)
         reason = self.reason(detail_of(approval))
         if isinstance(reason, str) and reason.split():
-            found.append(Paragraph(f"the agent says: “{' '.join(reason.split())}”"))
+            paragraphs.append(Paragraph(f"the agent says: “{' '.join(reason.split())}”"))
         if approval.reason:
-            found.append(Paragraph(f"reason: {' '.join(approval.reason.split())}"))
-        return found
+            paragraphs.append(Paragraph(f"reason: {' '.join(approval.reason.split())}"))
+        return paragraphs
 
 
 def detail_of(approval: Approval) -> Mapping[str, Any]:

@@ -69,11 +69,11 @@ class McpServerRequest(RequestKind):
                 Option("allow", f"allow {them} as {are} now", f"allows {them} as {are} now"),
                 Option("deny", f"deny: {are} not offered", f"denies: {are} not offered"),
             ]
-        found = [Option("allow", "allow exactly this", "allows exactly this: it starts")]
+        options = [Option("allow", "allow exactly this", "allows exactly this: it starts")]
         if files := len(list_of(detail, "files")):
             also = f"exactly this, and later versions of {files_named(files)}"
-            found.append(Option("keep", f"allow {also}", f"allows {also}"))
-        return [*found, DENY]
+            options.append(Option("keep", f"allow {also}", f"allows {also}"))
+        return [*options, DENY]
 
     def explained(self, context: RequestContext, asked: Sequence[AskedRequest]) -> list[Paragraph]:
         detail = asked[0].detail
@@ -93,8 +93,8 @@ def given_values(detail: Mapping[str, Any], key: str) -> list[str]:
     where the rest of its value comes from."""
     texts = detail.get(f"{key.removesuffix('s')}Texts")
     lines = []
-    given = detail.get(key)
-    for one in given if isinstance(given, list) else ():
+    entries = detail.get(key)
+    for one in entries if isinstance(entries, list) else ():
         name, sources = one if isinstance(one, list | tuple) and len(one) == 2 else (one, "")
         text = texts.get(name) if isinstance(texts, Mapping) and isinstance(name, str) else None
         said = f"{name}" if text is None else f"{name}={text}"

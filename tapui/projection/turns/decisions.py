@@ -74,8 +74,8 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
 
 
 def _id(detail: Any, name: str) -> str | None:
-    found = detail.get(name) if isinstance(detail, Mapping) else None
-    return found if isinstance(found, str) and len(found) <= limits.MAX_ID else None
+    value = detail.get(name) if isinstance(detail, Mapping) else None
+    return value if isinstance(value, str) and len(value) <= limits.MAX_ID else None
 
 
 def gate_checked(session: LiveTurns, gate: Gate, at: str) -> None:

@@ -257,12 +257,12 @@ def _other(session: LiveTurns, name: str, data: Data, at: str) -> None:
     turn = session.running
     if turn is None:
         return
-    said = one_line(_text(data, "message"))
+    text = one_line(_text(data, "message"))
     last = turn.steps[-1] if turn.steps else None
     if last is not None and (last.kind, last.tool) == ("event", name):
-        last.summary = said
+        last.summary = text
     else:
-        session.add("event", "done", at, said).tool = name
+        session.add("event", "done", at, text).tool = name
 
 
 _QUIET = frozenset(

@@ -41,11 +41,11 @@ def totals_of(data: Mapping[str, Any]) -> Used | None:
 
     None where the data does not say it.
     """
-    told = data.get("models")
-    if not isinstance(told, list):
+    models = data.get("models")
+    if not isinstance(models, list):
         return None
     used: Used = {}
-    for one in told:
+    for one in models:
         if isinstance(one, Mapping):
             add_to(used, model_of(one), usage_of(one))
     return used

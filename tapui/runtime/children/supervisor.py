@@ -123,11 +123,11 @@ def own_program(
 
     It gets what is `INHERITED` of the environment; with `is_whole`, all of it.
     """
-    given = environ if is_whole else [name for name in INHERITED if name in environ]
+    names = environ if is_whole else [name for name in INHERITED if name in environ]
     return Command(
         # -P: what lies in the folder that tapui was started in is never imported.
         (sys.executable, "-P", "-m", module, *args),
-        {name: environ[name] for name in given},
+        {name: environ[name] for name in names},
         cwd=Path("/"),
     )
 

@@ -112,9 +112,9 @@ def holder(leaders: Sequence[Status], first: Status) -> int | None:
     parent = leaders[1].pid if len(leaders) > 1 else None
     is_roots = parent is not None and uid(parent) == 0
     if major in _PTS and (not is_roots or os.getuid() == 0):
-        found = next((pid for pid in _pids() if _holds(pid, index, place)), None)
-        if found is not None:
-            return found
+        owner = next((pid for pid in _pids() if _holds(pid, index, place)), None)
+        if owner is not None:
+            return owner
     return parent if is_roots else None
 
 

@@ -108,10 +108,10 @@ def _process(one: Status) -> SeenProcess:
 def begun(peer: Peer) -> Peer:
     """Return a peer with the start of its process, which has connected just now."""
     try:
-        found = None if peer.pid is None else system.status(peer.pid)
+        process = None if peer.pid is None else system.status(peer.pid)
     except OSError:  # no descriptor is left: then it is never the same
-        found = None
-    return peer if found is None else replace(peer, start=found.start)
+        process = None
+    return peer if process is None else replace(peer, start=process.start)
 
 
 class PeerProcess:
@@ -134,8 +134,8 @@ class PeerProcess:
         misses an id that was used again between the connect and the accept. Raises `OSError`.
         """
         if self._handle is None:
-            found = system.status(self.pid)
-            return found is not None and found.start == self._start
+            process = system.status(self.pid)
+            return process is not None and process.start == self._start
         text = Path(f"/proc/self/fdinfo/{self._handle}").read_bytes()
         return int(text.partition(b"\nPid:")[2].split()[0]) == self.pid  # -1: it has ended
 
@@ -156,11 +156,11 @@ def socket_owner(client: tuple[str, int], ours: tuple[str, int]) -> int | None:
     try:
         ends = b"".join(socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (client, ours))
         id_ = _PORTS.pack(client[1], ours[1]) + ends + _REST_OF_ID
-        asked = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + id_
-        head = _HEADER.pack(_HEADER.size + len(asked), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
+        request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + id_
+        head = _HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as line:
             line.setblocking(False)
-            line.send(head + asked)
+            line.send(head + request)
             answer = line.recv(_ANSWER)
     except OSError:
         return None  # a system that does not tell
