@@ -284,7 +284,7 @@ class SaveEmitter(Struct, frozen=True, kw_only=True):
 
 
 class StartRun(Struct, frozen=True):
-    """Run a plan's command; `EmitterInputs` takes its status, by its id."""
+    """Run a plan's command; `Runs.reported` takes its status, by its id."""
 
     run: str
     plan: EmitterPlan
@@ -378,7 +378,7 @@ EmitterEffect = (
     | SetRunFilter
     | TryFilter
 )
-"""Effects for a shell that has called `EmitterInputs.begin`, and for no other."""
+"""Effects for a shell that has called `EmitterFolders.begin`, and for no other."""
 
 Effect = (
     Send

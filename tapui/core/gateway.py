@@ -78,8 +78,8 @@ class Gateway:
         parts.trustees.add(Grant("project", Secret(provider_token)))
         parts.trustees.add(Grant("internal", Secret(internal_token)))
         self._numbers = 0
-        self.emitters = parts.emitter_inputs
-        """What the shell tells of emitters."""
+        self.emitter_folders, self.runs = parts.emitter_folders, parts.runs
+        """What the shell tells of emitters: `begin`, folders' files, and reports of runs."""
         self.mcp_servers = parts.mcp_servers
         """What the shell tells of MCP servers."""
         self.part_questions = parts.part_questions

@@ -26,7 +26,6 @@ from tapui.core.conversations.tool_hosts import ToolHosts
 from tapui.core.conversations.tower import TowerConversation
 from tapui.core.emitters.agent_requests import AgentEmitters
 from tapui.core.emitters.folders import EmitterFolders, ProjectProviders
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.emitters.introduction import Introduction
 from tapui.core.emitters.orders import EmitterOrders
 from tapui.core.emitters.registry import Emitters
@@ -118,12 +117,6 @@ class Parts:
         introduction = make(Introduction, settings=settings.agent, folders=folders)
         self.prompts.introduce = introduction.of
         self.emitter_orders = make(EmitterOrders, folders=folders)
-        self.emitter_inputs = EmitterInputs(
-            begin=folders.begin,
-            folder_changed=folders.changed,
-            files_changed=folders.files_changed,
-            reported=self.runs.reported,
-        )
         # Rules that join several concepts
         self.guard = make(PersonGuard, setting=settings.approvals)
         self.membership = make(Membership)

@@ -194,13 +194,9 @@ class FeedSource:
         self._is_up = False
         self._is_behind = True  # no event before the first snapshot
         self._port: InProcessEnd = turn.open_port(self._receive, lane.close, self._watch)
-
-    def send(self, message: Message) -> None:
-        self._port.send(message)
-
-    def start_over(self) -> None:
+        self.send = self._port.send
+        self.start_over = self._port.ask_for_snapshot
         """The tower has fallen behind and let go of the events that waited."""
-        self._port.ask_for_snapshot()
 
     def close(self) -> None:
         self._port.close()
@@ -241,16 +237,12 @@ class EmbeddedFeed:
         start_over: Callable[[], None],
         end: Callable[[float], Awaitable[None]],
     ) -> None:
-        self._url = url
+        self.address = url
         self._lane = lane
         self._send = send
         self._start_over = start_over
         self._end = end
         self._is_up = False
-
-    @property
-    def address(self) -> str:
-        return self._url
 
     async def items(self) -> AsyncIterator[FeedItem]:
         """Yield what comes: the first snapshot, `Link("up")`, then batches and answers."""
@@ -269,5 +261,4 @@ class EmbeddedFeed:
             self._lane.put(Notice(message="Not sent: the gateway is away.", level="warning"))
 
     async def stop(self, deadline: float) -> None:
-        """End the gateway, with at most `deadline` seconds for its providers."""
         await self._end(deadline)

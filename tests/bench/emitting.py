@@ -20,7 +20,7 @@ from tapui.core.runs.reports import (
     RunReport,
     RunStarted,
 )
-from tapui.emitters.runner.line_filter import LineFilter, SearchAlarm
+from tapui.emitters.runner.line_sender import LineFilter, SearchAlarm
 from tapui.emitters.runner.messages import (
     RunStart,
 )

@@ -186,7 +186,7 @@ class EmitterShell:
 
     def begin(self) -> None:
         """The shell can run emitters from now on."""
-        self._talk.tell(self._talk.gateway.emitters.begin)
+        self._talk.tell(self._talk.gateway.emitter_folders.begin)
         self._talk.turn()
 
     def write(self, folder: str, *entries: EmitterEntryRead, allows: bool = False) -> None:
@@ -195,7 +195,7 @@ class EmitterShell:
         for one in entries if allows else ():
             self.allowed[folder, one.plan.name] = one.plan
         found = FolderEmitters(folder, folder, entries, self.is_readable, self.problems)
-        self._talk.tell(self._talk.gateway.emitters.folder_changed, found)
+        self._talk.tell(self._talk.gateway.emitter_folders.changed, found)
         self._talk.turn()
 
     def saved(self, folder: str, *entries: EmitterEntryRead, own: str = "watch") -> None:
@@ -212,7 +212,7 @@ class EmitterShell:
     def touch(self, folder: str, *names: str) -> None:
         """Change files that emitters' commands name."""
         self.changed_files.update(names)
-        self._talk.tell(self._talk.gateway.emitters.files_changed, folder)
+        self._talk.tell(self._talk.gateway.emitter_folders.files_changed, folder)
         self._talk.turn()
 
     def run_of(self, name: str = "watch") -> str:
@@ -226,7 +226,7 @@ class EmitterShell:
 
     def report(self, report: RunReport) -> None:
         """Report something of a run."""
-        self._talk.tell(self._talk.gateway.emitters.reported, report)
+        self._talk.tell(self._talk.gateway.runs.reported, report)
         self._talk.turn()
 
     def starts(self, name: str = "watch") -> str:

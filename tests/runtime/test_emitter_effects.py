@@ -13,7 +13,7 @@ async def test_what_a_runs_line_says_is_on_disk_and_its_end_is_told(house: House
     asked: list[EmitterEffect] = []
     house.turn.emitters = asked.append
     host = house.host()
-    house.turn.tell(house.gateway.emitters.begin)
+    house.turn.tell(house.gateway.emitter_folders.begin)
     await until(lambda: asked)
     read = asked.pop()
     assert isinstance(read, ReadEmitters)
@@ -29,10 +29,10 @@ async def test_what_a_runs_line_says_is_on_disk_and_its_end_is_told(house: House
     start = asked.pop()
     assert isinstance(start, StartRun)
     lines = RunLines(start.run, [RunLine("it failed", "inject")])
-    house.turn.tell(house.gateway.emitters.reported, lines)
+    house.turn.tell(house.gateway.runs.reported, lines)
     await until(lambda: host.heard("session.send"))
     assert "it failed" in (house.state / "sessions/s1/streams.jsonl").read_text()
-    house.turn.tell(house.gateway.emitters.reported, RunEnded(start.run, code=0))
+    house.turn.tell(house.gateway.runs.reported, RunEnded(start.run, code=0))
     house.say(host, type="session.close", sessionId="s1")
     await until(lambda: asked)
     assert asked == [LeaveEmitters(read.cwd)]
@@ -45,6 +45,6 @@ async def test_without_a_shell_of_emitters_an_effect_costs_nobody_else_anything(
     house: House,
 ) -> None:
     host = house.host()
-    house.turn.tell(house.gateway.emitters.begin)
+    house.turn.tell(house.gateway.emitter_folders.begin)
     house.say(host, type="session.open", session={"id": "s2", "label": "", "cwd": "/"})
     await until(lambda: len(host.heard("session.opened")) == 2)

@@ -17,7 +17,6 @@ from tapui.core.effects import (
     StopRun,
     TryFilter,
 )
-from tapui.core.emitters.inputs import EmitterInputs
 from tapui.core.emitters.plans import (
     CannotStart,
     EmitterEntryRead,
@@ -86,7 +85,7 @@ class EmitterShell:
             self._write(folder)
             for one in self._files[folder] if self._dice.random() < 0.5 else ():
                 self._allow(folder, one.plan)
-        self._tell(self._inputs.begin)
+        self._tell(self._world.gateway.emitter_folders.begin)
         self._world.later(1.0, self._wake)
 
     def over(self) -> None:
@@ -96,10 +95,6 @@ class EmitterShell:
             self._tell_of(folder)
         for run in list(self.running):
             self._at(lambda run=run: self._end(run))  # type: ignore[misc]
-
-    @property
-    def _inputs(self) -> EmitterInputs:
-        return self._world.gateway.emitters
 
     def _tell(self, step: Callable[..., None], *args: Any) -> None:
         self._world.is_touched = True
@@ -129,7 +124,7 @@ class EmitterShell:
                 self._at(lambda: self._answer(effect))
 
     def _report(self, report: RunReport) -> None:
-        self._tell(self._inputs.reported, report)
+        self._tell(self._world.gateway.runs.reported, report)
 
     def _answer(self, effect: EmitterEffect) -> None:
         match effect:
@@ -239,7 +234,7 @@ class EmitterShell:
             self._tell_of(folder)
         elif kind < 4 and self._files[folder] and folder in self._used:
             self._changed.add(self._dice.choice(self._files[folder]).plan.name)
-            self._tell(self._inputs.files_changed, folder)
+            self._tell(self._world.gateway.emitter_folders.files_changed, folder)
         elif kind == 4:
             self._world.note("!! the runner is lost")
             lost = [*self.running]
@@ -251,7 +246,7 @@ class EmitterShell:
     def _tell_of(self, folder: str) -> None:
         if folder in self._used:
             found = FolderEmitters(folder, folder, self._files[folder])
-            self._tell(self._inputs.folder_changed, found)
+            self._tell(self._world.gateway.emitter_folders.changed, found)
 
     # Runs
 

@@ -77,7 +77,7 @@ class BuiltinConversation(CorePart):
                 if not provider.connection.is_builtin
             ],
             "emitters": [
-                {"name": one.name, "state": one.state, "stream": one.plan.stream_name}
+                {"name": one.name, "state": one.state, "stream": one.stream}
                 for one in self.emitters.by_id.values()
                 if one.session is session
                 or (session in one.folder.sessions and not one.is_provider)
@@ -109,7 +109,7 @@ class BuiltinConversation(CorePart):
         posting = [
             one
             for one in self.emitters.by_id.values()
-            if one.session is owner and full_name(one.plan.stream_name, BUILTIN_PROVIDER) == name
+            if one.session is owner and full_name(one.stream, BUILTIN_PROVIDER) == name
         ]
         if not posting:
             return StreamSummary(name, log.count, last)

@@ -295,7 +295,7 @@ class AgentEmitters:
     def set_injector(self, connection: Connection, message: InjectorAsked) -> None:
         """Switch the injector of a stream to which only the agent's own emitters post."""
         session = self._sessions.required(message.session_id)
-        posting = [one for one in self._seen(session) if one.plan.stream_name == message.stream]
+        posting = [one for one in self._seen(session) if one.stream == message.stream]
         if not posting:
             raise _refused(session, f"no emitter posts to stream '{message.stream}'")
         for one in posting:

@@ -118,6 +118,11 @@ class LiveEmitter:
         return self.plan.name
 
     @property
+    def stream(self) -> str:
+        """The bare name of the stream that has its lines, and those about it."""
+        return self.plan.stream or self.plan.name
+
+    @property
     def is_provider(self) -> bool:
         """Whether it is a provider of the project: one of its session's own."""
         return self.plan.is_provider

@@ -358,4 +358,4 @@ class EmitterFolders:
 
 def _streams_of(folder: EmitterFolder) -> set[str]:
     """Return the full names of the streams of a folder's emitters."""
-    return {full_name(one.plan.stream_name, BUILTIN_PROVIDER) for one in folder.emitters.values()}
+    return {full_name(one.stream, BUILTIN_PROVIDER) for one in folder.emitters.values()}

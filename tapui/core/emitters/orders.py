@@ -115,7 +115,7 @@ class EmitterOrders:
         """Say what rules would make of the lines that an emitter's stream has."""
         emitter = self._emitters.find(message.emitter_id)
         compile_filter(message.rules, self._matcher)
-        name = full_name(emitter.plan.stream_name, BUILTIN_PROVIDER)
+        name = full_name(emitter.stream, BUILTIN_PROVIDER)
         lines = [
             line
             for line in self._streams.read(emitter.session.id, name, limits.STREAM_LINES)
@@ -220,7 +220,7 @@ class EmitterOrders:
         folder.emitters[emitter.name] = emitter
         former, owner = emitter.session, folder.sessions[0]
         if former is not owner:
-            stream = full_name(emitter.plan.stream_name, BUILTIN_PROVIDER)
+            stream = full_name(emitter.stream, BUILTIN_PROVIDER)
             self._streams.hand_over(former.id, owner.id, {stream})
             self._runs.moved(emitter, former, owner)
 

@@ -70,7 +70,7 @@ class EmitterLines(CorePart):
         self._post(emitter, text, "surfaced", SYSTEM)
 
     def _post(self, emitter: LiveEmitter, text: str, fate: Fate, source: str) -> None:
-        stream, session = emitter.plan.stream_name, emitter.session
+        stream, session = emitter.stream, emitter.session
         self.streams.post(
             session.id,
             stream,
@@ -97,7 +97,7 @@ class EmitterLines(CorePart):
             return
         held, is_new = emitter.held, emitter.held is None
         if held is None:
-            sender = Sender(BUILTIN_PROVIDER, emitter.plan.stream_name)
+            sender = Sender(BUILTIN_PROVIDER, emitter.stream)
             held = emitter.held = HeldInject(
                 sender, "", emitter, is_braked=True, lines=deque(), parent=emitter.parent
             )
@@ -108,7 +108,7 @@ class EmitterLines(CorePart):
                 held.left_out += 1
             whole = " ".join(text.splitlines())
             cut = whole if len(whole) <= limits.MAX_HELD_LINE else _head(whole)
-            stream, name = emitter.plan.stream_name, emitter.name
+            stream, name = emitter.stream, emitter.name
             waiting.append(HeldLine(next(self._numbers), stream, name, source, cut))
         if is_new:
             self.injects.inject(emitter.session, held)

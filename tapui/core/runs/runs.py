@@ -238,7 +238,7 @@ class Runs(CorePart):
                 self._defer(emitter)
             return
         try:
-            self.streams.require_room(session.id, plan.stream_name, BUILTIN_PROVIDER)
+            self.streams.require_room(session.id, emitter.stream, BUILTIN_PROVIDER)
         except WireError as error:
             emitter.error = error.text
             self.emitters.set(emitter, "error", error.text)
@@ -270,7 +270,7 @@ class Runs(CorePart):
         plan = emitter.plan
         is_endless = plan.runs == "idle" and plan.max_runs is None
         inject = HeldInject(
-            Sender(BUILTIN_PROVIDER, plan.stream_name),
+            Sender(BUILTIN_PROVIDER, emitter.stream),
             plan.prompt or "",
             emitter,
             is_braked=is_endless,

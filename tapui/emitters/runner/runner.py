@@ -11,7 +11,6 @@ import msgspec
 
 from tapui.core.runs.reports import (
     RulesTried,
-    RunCounted,
     RunEnded,
     RunFiltered,
     RunLines,
@@ -24,6 +23,7 @@ from tapui.emitters.runner.messages import (
     FrameError,
     FromHelper,
     RunFilter,
+    RunnerPong,
     RunnerReady,
     RunStart,
     RunStop,
@@ -32,6 +32,7 @@ from tapui.emitters.runner.messages import (
 )
 from tapui.emitters.runner.processes import kill_leftovers
 from tapui.runtime.children.supervisor import Backoff
+from tapui.text import safe_text
 from tapui.wire.provider import FilterRule
 
 STOP_GRACE = 5.0
@@ -45,10 +46,6 @@ MAX_TRIALS = 8
 
 
 _log = logging.getLogger(__name__)
-
-
-class TrialError(Exception):
-    """Rules could not be tried; the text says why."""
 
 
 @dataclass(slots=True)
@@ -78,7 +75,7 @@ class Runner:
 
     def __init__(
         self,
-        on_report: Callable[[RunReport], None],
+        on_report: Callable[[RunReport], object],
         on_fault: Callable[[str], None],
         *,
         environ: Mapping[str, str],
@@ -134,10 +131,10 @@ class Runner:
             self._tell(RunFiltered(run, version))
 
     async def try_rules(self, rules: tuple[FilterRule, ...], lines: list[str]) -> RulesTried:
-        """Return what rules make of lines. Raises `TrialError`."""
-        if self._closing.is_set() or len(self._trials) >= MAX_TRIALS:
-            raise TrialError("too many trials at once")
+        """Return what rules make of lines, or an `error`."""
         ask = TryRules(next(self._trial_ids), rules, lines)
+        if self._closing.is_set() or len(self._trials) >= MAX_TRIALS:
+            return RulesTried(ask.id, error="too many trials at once")
         tried: asyncio.Future[RulesTried] = asyncio.get_running_loop().create_future()
         self._trials[ask.id] = ask, tried
         try:
@@ -173,7 +170,7 @@ class Runner:
                 self.release(run)
                 self.stop(run, grace)
             else:
-                self._end(run, "the runner was closed")
+                self._end(RunEnded(run, error="the runner was closed"))
         try:
             async with asyncio.timeout(within):
                 while self._runs:
@@ -264,12 +261,11 @@ class Runner:
         """End the runs that a helper had, or all of them."""
         for run, known in list(self._runs.items()):
             if known.is_sent or everything:
-                self._end(run, fault, is_lost=True)
+                self._end(RunEnded(run, error=fault, is_lost=True))
 
     def _fail_trials(self, fault: str) -> None:
-        for _, tried in self._trials.values():
-            if not tried.done():
-                tried.set_exception(TrialError(fault))
+        for ask, _ in list(self._trials.values()):
+            self._tried(RulesTried(ask.id, error=fault))
 
     # Messages
 
@@ -286,43 +282,38 @@ class Runner:
         try:
             self._helper.send(message)
         except FrameError as error:
-            if isinstance(message, RunStart):
-                self._end(message.run, f"it cannot be started: {error}")
-            elif isinstance(message, RunFilter):
-                self._tell(RunFiltered(message.run, message.version, str(error)))
-            elif isinstance(message, TryRules):
-                _, tried = self._trials[message.id]
-                tried.set_exception(TrialError(str(error)))
-            else:
-                _log.warning("the runner was not told (%s): %s", type(message).__name__, error)
+            match message:
+                case RunStart(run):
+                    self._end(RunEnded(run, error=f"it cannot be started: {error}"))
+                case RunFilter(run, version):
+                    self._tell(RunFiltered(run, version, str(error)))
+                case TryRules(id=number):
+                    self._tried(RulesTried(number, error=str(error)))
+                case _:
+                    name = type(message).__name__
+                    _log.warning("the runner was not told (%s): %s", name, error)
 
     def _take(self, message: FromHelper) -> None:
-        if isinstance(message, RunnerReady):
-            if not message.is_reaper:
-                _log.info("processes that leave their session cannot be ended on this system")
-        elif isinstance(message, RulesTried):
-            _, tried = self._trials.get(message.id, (None, None))
-            if tried is None or tried.done():
-                return
-            if message.error is None:
-                tried.set_result(message)
-            else:
-                tried.set_exception(TrialError(message.error))
-        elif isinstance(message, RunEnded):
-            if self._runs.pop(message.run, None) is not None:
+        """Take a message of the helper; those of a run that has ended are ignored."""
+        match message:
+            case RunnerReady():
+                if not message.is_reaper:
+                    _log.info("processes that leave their session cannot be ended on this system")
+            case RunnerPong():
+                pass  # the channel has counted it
+            case RulesTried():
+                self._tried(message)
+            case RunEnded():
+                self._end(message)
+            case _ if known := self._runs.get(message.run):
+                if isinstance(message, RunStarted):
+                    known.started = message
                 self._tell(message)
-        elif isinstance(message, RunStarted | RunLines | RunCounted | RunFiltered):
-            self._take_of_run(message)
+                if isinstance(message, RunLines):
+                    self._taken(known, message)
 
-    def _take_of_run(self, message: RunStarted | RunLines | RunCounted | RunFiltered) -> None:
-        known = self._runs.get(message.run)
-        if known is None:
-            return
-        if isinstance(message, RunStarted):
-            known.started = message
-        self._tell(message)
-        if not isinstance(message, RunLines):
-            return
+    def _taken(self, known: _Known, message: RunLines) -> None:
+        """Let the helper send as many more lines as were taken, unless the run is held."""
         lines, characters = len(message.lines), sum(len(one.text) for one in message.lines)
         if known.is_held:
             known.owed_lines += lines
@@ -330,13 +321,24 @@ class Runner:
         else:
             self._say(RunTaken(message.run, lines, characters))
 
-    def _end(self, run: str, error: str, *, is_lost: bool = False) -> None:
-        if self._runs.pop(run, None) is not None:
-            self._tell(RunEnded(run, error=error, is_lost=is_lost))
+    def _tried(self, tried: RulesTried) -> None:
+        _, waiting = self._trials.get(tried.id, (None, None))
+        if waiting is not None and not waiting.done():
+            waiting.set_result(tried)
+
+    def _end(self, ended: RunEnded) -> None:
+        """Report the end of a run. An error after the start means that the helper has failed."""
+        known = self._runs.pop(ended.run, None)
+        if known is None:
+            return
+        if ended.left:
+            left = safe_text(", ".join(ended.left), limit=300)
+            _log.info("run %s left processes running: %s", ended.run, left)
+        is_lost = ended.is_lost or (ended.error is not None and known.started is not None)
+        self._tell(msgspec.structs.replace(ended, is_lost=is_lost))
+        self._all_ended.set()
 
     def _tell(self, report: RunReport) -> None:
-        if isinstance(report, RunEnded):
-            self._all_ended.set()
         try:
             self._on_report(report)
         except Exception:  # noqa: BLE001 - logged; the other runs and their ends still come

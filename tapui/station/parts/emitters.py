@@ -54,10 +54,10 @@ class EmittersPart:
     def start(self, access: GatewayAccess) -> None:
         """Take over what the core asks; before this it asks nothing."""
         self._access = access
-        self._tell, self._inputs = access.turn.tell, access.turn.gateway.emitters
+        self._tell, self._gateway = access.turn.tell, access.turn.gateway
         access.turn.emitters = self._take
         access.spawn(self._serve())
-        self._tell(self._inputs.begin)
+        self._tell(self._gateway.emitter_folders.begin)
 
     async def stop(self) -> None:
         """End all that runs."""
@@ -68,13 +68,9 @@ class EmittersPart:
     def _take(self, effect: EmitterEffect) -> None:
         if isinstance(effect, StartRun) and self._stopping.is_set():
             ended = RunEnded(effect.run, error="tapui ends")
-            self._tell(self._inputs.reported, ended)
-        elif isinstance(effect, StartRun):
-            self._runs.start(effect)
-        elif isinstance(effect, StopRun):
-            self._runs.stop(effect)
-        elif isinstance(effect, SetRunFilter):
-            self._runs.set_filter(effect)
+            self._tell(self._gateway.runs.reported, ended)
+        elif isinstance(effect, StartRun | StopRun | SetRunFilter):
+            self._runs.carry_out(effect)
         elif isinstance(effect, TryFilter):
             self._access.spawn(self._runs.try_filter(effect))
         else:
@@ -169,8 +165,8 @@ class EmittersPart:
     async def _look(self) -> None:
         changes = await asyncio.to_thread(self._files.look)
         for found in changes.found:
-            self._tell(self._inputs.folder_changed, found)
+            self._tell(self._gateway.emitter_folders.changed, found)
         for folder in changes.files:
-            self._tell(self._inputs.files_changed, folder)
+            self._tell(self._gateway.emitter_folders.files_changed, folder)
         for fault in changes.faults:
             self._access.report(fault, "warning")

@@ -50,7 +50,7 @@ def test_a_filter_that_the_runner_refuses_is_told(
     begin(shell, host)
     run = shell.starts()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
-    talk.tell(talk.gateway.emitters.reported, RunFiltered(run, 1, "no"))
+    talk.tell(talk.gateway.runs.reported, RunFiltered(run, 1, "no"))
     talk.turn()
     assert shell.shown().error == "the filter was not changed: no"
 

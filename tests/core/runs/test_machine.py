@@ -145,7 +145,7 @@ class EmitterMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.shell.running)
     def a_run_goes_on(self, data: st.DataObject) -> None:
         run = data.draw(st.sampled_from(sorted(self.shell.running)))
-        self.talk.tell(self.talk.gateway.emitters.reported, RunStarted(run, 1))
+        self.talk.tell(self.talk.gateway.runs.reported, RunStarted(run, 1))
         outcomes = data.draw(st.lists(st.sampled_from(["keep", "surface", "inject"]), max_size=4))
         self.shell.lines_of_run(run, outcomes)
         self.told[run] = self.told.get(run, 0) + len(outcomes)
