@@ -3,6 +3,7 @@
 It ends, and all that it runs, when the gateway closes the channel or is gone.
 """
 
+import asyncio
 import logging
 import socket
 import sys
@@ -17,8 +18,12 @@ def main() -> int:
     logging.basicConfig(format=_LOG_FORMAT, level=logging.INFO, stream=sys.stderr)
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
-    Helper(channel).run()
+    asyncio.run(_serve(channel))
     return 0
+
+
+async def _serve(channel: socket.socket) -> None:
+    await Helper().run(channel)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ Signals make this possible: the engine looks for them while it searches. It work
 main thread only, and one filter at a time.
 """
 
+import asyncio
 import signal
 import time
 from collections import Counter, deque
@@ -30,7 +31,6 @@ from tapui.core.runs.reports import (
     RunnerMessage,
     Source,
 )
-from tapui.emitters.runner.loop import OnceTimers, SmallLoop
 from tapui.runtime.system import RegexMatcher
 from tapui.wire.emitters import EmitterCounts
 from tapui.wire.limits import MATCH_TIMEOUT, MAX_HOOK_RULES, MAX_PATTERN, MAX_SUBJECT
@@ -215,7 +215,6 @@ LAST_LINES, LAST_CHARACTERS = 10, 500
 class Sink(Protocol):
     """Where lines go, with what all runs share."""
 
-    loop: SmallLoop
     alarm: SearchAlarm
     everything: Window
     rate: Allowance
@@ -226,18 +225,45 @@ class Sink(Protocol):
         """Send a message to the gateway."""
 
 
-class Wake(Protocol):
-    """Gives a run a turn."""
+class OnceTimers:
+    """Calls that wait at most once each; `guard` makes them."""
 
-    def __call__(self) -> None:
-        """Give it one."""
+    def __init__(self, guard: Callable[[Callable[[], None]], object]) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._guard = guard
+        self._waiting: dict[Callable[[], None], asyncio.TimerHandle] = {}
+
+    def once(self, call: Callable[[], None], seconds: float, *, is_sooner: bool = False) -> None:
+        """Call in so many seconds, unless it will be called already (with `is_sooner`: by then)."""
+        when = self._loop.time() + seconds
+        waiting = self._waiting.get(call)
+        if waiting is not None:
+            if not is_sooner or waiting.when() <= when:
+                return
+            waiting.cancel()
+
+        def due() -> None:
+            del self._waiting[call]
+            self._guard(call)
+
+        self._waiting[call] = self._loop.call_at(when, due)
+
+    def cancel(self) -> None:
+        for timer in self._waiting.values():
+            timer.cancel()
+        self._waiting.clear()
 
 
 class LineSending:
-    """The lines of one run, from its output to the gateway."""
+    """The lines of one run, from its output to the gateway. `wake` gives the run a turn."""
 
     def __init__(
-        self, run: str, rules: Sequence[FilterRule], sink: Sink, timers: OnceTimers, wake: Wake
+        self,
+        run: str,
+        rules: Sequence[FilterRule],
+        sink: Sink,
+        timers: OnceTimers,
+        wake: Callable[[], None],
     ) -> None:
         """Raises `PatternError`."""
         self._run = run
@@ -295,7 +321,7 @@ class LineSending:
         if not self._window.is_open:
             self.flush()  # it may be full of these
             return self._window.is_open
-        now = self._sink.loop.now()
+        now = time.monotonic()
         wait = 0.0 if is_over else max(self._rate.wait(now), self._sink.rate.wait(now))
         if not self._sink.everything.is_open:
             self.flush()

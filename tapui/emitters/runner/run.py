@@ -1,16 +1,17 @@
 """A run in the helper: a command, its output pipes, and its end."""
 
+import asyncio
 import logging
 import os
 import signal
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import IO, Protocol, TypeVar
 
 from tapui.core.runs.reports import RunEnded, RunStarted, Source
 from tapui.emitters.runner.line_reader import LineReader
-from tapui.emitters.runner.line_sender import LineSending, Sink
-from tapui.emitters.runner.loop import OnceTimers, Timer
+from tapui.emitters.runner.line_sender import LineSending, OnceTimers, Sink
 from tapui.emitters.runner.messages import RunStart
 from tapui.emitters.runner.processes import (
     ProcessEntry,
@@ -65,7 +66,7 @@ class OutputPipe:
         self.is_watched = False
         self.has_ended = False
         """Whether its last line was taken."""
-        self.timer: Timer | None = None
+        self.timer: asyncio.TimerHandle | None = None
         self.last_bytes = _LAST_BYTES
         os.set_blocking(self.fd, False)
 
@@ -78,9 +79,9 @@ class Run:
         self.id = ask.run
         self._mark = mark
         self._host = host
-        self._loop = host.loop
+        self._loop = asyncio.get_running_loop()
         self._includes_stderr = ask.include_stderr
-        self._timers = OnceTimers(host.loop, self.guarded)
+        self._timers = OnceTimers(self.guarded)
         self._sending = LineSending(ask.run, ask.rules, host, self._timers, self._wake)
         self._is_stopped = False
         self._status: int | None = None
@@ -145,7 +146,7 @@ class Run:
         is_over = self._status is not None
         while self._sending.may_send(is_over=is_over) and self._has_lines():
             self._sending.filter_some()
-            if self._loop.now() >= until:
+            if time.monotonic() >= until:
                 return True
         self._check_end()
         return False
@@ -159,8 +160,10 @@ class Run:
         wants = output.is_open and not output.reader.is_unread and not self._is_closing
         if wants != output.is_watched:
             output.is_watched = wants
-            read = partial(self.guarded, partial(self._read, output))
-            self._loop.watch(output.fd, read if wants else None)
+            if wants:
+                self._loop.add_reader(output.fd, self.guarded, partial(self._read, output))
+            else:
+                self._loop.remove_reader(output.fd)
 
     def _read(self, output: OutputPipe) -> None:
         """Read once. While closing, an output with nothing to read is at its end."""
@@ -176,7 +179,7 @@ class Run:
             return
         output.last_bytes -= len(data) if self._is_closing else 0
         if data:
-            output.reader.feed(data, self._loop.now())
+            output.reader.feed(data, time.monotonic())
         if not data or output.last_bytes <= 0:
             self._close(output)
         self._wake()
@@ -222,14 +225,14 @@ class Run:
         """A beginning without an end is a line when nothing follows it."""
         due = output.reader.due
         if due is not None and output.timer is None:
-            take = partial(self.guarded, partial(self._take_rest, output))
-            output.timer = self._loop.at(due, take)
+            take = partial(self._take_rest, output)
+            output.timer = self._loop.call_at(due, self.guarded, take)
 
     def _take_rest(self, output: OutputPipe) -> None:
         output.timer = None
         if self._sending.has_lines or output.reader.is_unread:
             return  # it is looked at again after these
-        if self._give(output, output.reader.overdue(self._loop.now())):
+        if self._give(output, output.reader.overdue(time.monotonic())):
             self._wake()
         elif output.is_open:
             self._wait_for_rest(output)

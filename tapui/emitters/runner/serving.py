@@ -5,6 +5,7 @@ takes at most three quarters of a core, but for short whiles; commands that put 
 their writes.
 """
 
+import asyncio
 import logging
 import os
 import signal
@@ -12,7 +13,7 @@ import socket
 import time
 from collections import deque
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -28,7 +29,6 @@ from tapui.emitters.runner.line_sender import (
     SearchAlarm,
     Window,
 )
-from tapui.emitters.runner.loop import SmallLoop
 from tapui.emitters.runner.messages import (
     FrameError,
     FrameReader,
@@ -60,8 +60,7 @@ LEAVE_SECONDS = 1.5
 _LEAVE_AT_LAST = 4.0
 _TABLE_SECONDS = 0.05
 """How long the table of processes is good for."""
-_CHANNEL_BYTES = 256 * 1024
-_CHANNEL_LOOK = 0.02
+_ROUND_SECONDS = 0.02
 """Seconds after which the channel is looked at between two turns."""
 _MAX_UNSENT = 1024 * 1024
 """Bytes beyond which counts are left out."""
@@ -105,55 +104,66 @@ class Trial:
         return False
 
 
-class Helper:
-    """The one object of the helper's process."""
+class Helper(asyncio.Protocol):
+    """The one object of the helper's process, and its end of the channel."""
 
-    def __init__(self, channel: socket.socket) -> None:
-        self.loop = SmallLoop()
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self.alarm = SearchAlarm()
         self.everything = Window(float("inf"), ALL_CHARACTERS)
         self.rate = Allowance(ALL_RATE, ALL_BURST)
         self.is_leaving = False
-        self._channel = channel
+        self._has_left = asyncio.Event()
+        self._channel: asyncio.Transport
         self._frames = FrameReader()
         self._inbox: deque[ToHelper] = deque()
-        self._unsent = bytearray()
         self._runs: dict[str, Run] = {}
         self._active: dict[HasTurns, None] = {}
+        self._is_due = False
+        """Whether a round is to come: messages, or runs that are active."""
         self._table = ProcessTable()
         self._table_at = float("-inf")
-        self._looked = 0.0
         self._cpu_left = CPU_BURST
         self._cpu_used, self._cpu_at = time.process_time(), time.monotonic()
         own = entry(os.getpid())
         self._mark = f"{os.getpid()}.{own.started if own else time.time_ns()}/"
         self._is_reaper = HAS_PROC and become_reaper()
 
-    def run(self) -> None:
+    async def run(self, channel: socket.socket) -> None:
         """Serve the gateway until it is gone."""
-        self._channel.setblocking(False)
-        self.loop.watch(self._channel.fileno(), self._receive)
-        self.loop.on_signal(signal.SIGCHLD, self._look)
-        self.loop.on_signal(signal.SIGTERM, self._leave)
-        self.loop.on_signal(signal.SIGINT, self._leave)
-        self.tell(RunnerReady(os.getpid(), self._mark, self._is_reaper))
-        while self._runs or not self.is_leaving:
-            self.loop.turn(wait=not (self._active or self._inbox))
-            self._round()
-            self._rest()
-        self.loop.watch(self._channel.fileno(), None)
+        self._loop.set_exception_handler(self._failed)
+        self._loop.add_signal_handler(signal.SIGCHLD, self._look)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self._leave)
+        await self._loop.create_unix_connection(lambda: self, sock=channel)
+        await self._has_left.wait()
         self._channel.close()
 
+    def _failed(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """End after what was not foreseen: the gateway starts another helper."""
+        loop.default_exception_handler(context)
+        os._exit(1)
+
+    def _soon(self) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._round)
+
     def _round(self) -> None:
+        """Take messages and give turns, for as long as the channel may wait."""
+        self._is_due = False
         self._take_messages()
+        until = time.monotonic() + _ROUND_SECONDS
         for one in list(self._active):
             now = time.monotonic()
-            if now - self._looked > _CHANNEL_LOOK:
-                self._receive()
-                now = time.monotonic()
+            if now > until:
+                break
             del self._active[one]
             if one.turn(now + TURN_SECONDS):
                 self._active[one] = None
+        self._rest()
+        if self._active or self._inbox:
+            self._soon()
 
     def _rest(self) -> None:
         """Rest when the helper has taken more than its share of a core."""
@@ -166,49 +176,18 @@ class Helper:
 
     # The channel
 
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._channel = cast("asyncio.Transport", transport)
+        self.tell(RunnerReady(os.getpid(), self._mark, self._is_reaper))
+
     def tell(self, message: RunnerMessage) -> None:
         """Send a message to the gateway."""
-        if self.is_leaving or (isinstance(message, RunCounted) and len(self._unsent) > _MAX_UNSENT):
-            return
-        self._unsent += frame(message)
-        self._send()
+        is_full = self._channel.get_write_buffer_size() > _MAX_UNSENT
+        if not (self.is_leaving or (isinstance(message, RunCounted) and is_full)):
+            self._channel.write(frame(message))
 
-    def _send(self) -> None:
-        was_waiting = self._is_waiting
-        try:
-            while self._unsent:
-                sent = self._channel.send(memoryview(self._unsent)[:_CHANNEL_BYTES])
-                del self._unsent[:sent]
-        except BlockingIOError:
-            pass  # the rest goes when there is room
-        except OSError as error:
-            _log.info("the gateway is gone: %s", error.strerror)
-            self._leave()
-            return
-        self._is_waiting = bool(self._unsent)
-        if self._is_waiting != was_waiting:
-            self.loop.watch(
-                self._channel.fileno(),
-                self._receive,
-                self._send if self._is_waiting else None,
-            )
-
-    _is_waiting = False
-    """Whether bytes wait until the channel can be written."""
-
-    def _receive(self) -> None:
-        self._looked = time.monotonic()
+    def data_received(self, data: bytes) -> None:
         if self.is_leaving:
-            return
-        try:
-            data = self._channel.recv(_CHANNEL_BYTES)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            _log.info("the gateway is gone: %s", error.strerror)
-            data = b""
-        if not data:
-            self._leave()
             return
         try:
             for text in self._frames.feed(data):
@@ -217,29 +196,31 @@ class Helper:
                     self.tell(RunnerPong())
                 else:
                     self._inbox.append(message)
+                    self._soon()
         except (FrameError, msgspec.DecodeError) as error:
             _log.error("the gateway sent what is no message: %s", error)
+            self._leave()
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.is_leaving:
+            _log.info("the gateway is gone: %s", error or "it has closed the channel")
             self._leave()
 
     def _take_messages(self) -> None:
         """Do what the gateway asks for, up to the first start: that takes a millisecond or two."""
         while self._inbox:
             message = self._inbox.popleft()
-            self._take(message)
             if isinstance(message, RunStart):
+                self._start(message)
                 return
-
-    def _take(self, message: ToHelper) -> None:
-        if isinstance(message, RunStart):
-            self._start(message)
-        elif isinstance(message, TryRules):
-            try:
-                self._active[Trial(message, self)] = None
-            except PatternError as error:
-                self.tell(RulesTried(message.id, error=str(error)))
-        elif not isinstance(message, RunnerPing) and (run := self._runs.get(message.run)):
-            # A run that is not there has ended meanwhile.
-            run.guarded(partial(_tell_run, run, message))
+            if isinstance(message, TryRules):
+                try:
+                    self._active[Trial(message, self)] = None
+                except PatternError as error:
+                    self.tell(RulesTried(message.id, error=str(error)))
+            elif not isinstance(message, RunnerPing) and (run := self._runs.get(message.run)):
+                # A run that is not there has ended meanwhile.
+                run.guarded(partial(_tell_run, run, message))
 
     # Runs
 
@@ -256,9 +237,11 @@ class Helper:
     def wake(self, run: Run) -> None:
         if run.id in self._runs:
             self._active[run] = None
+            self._soon()
 
     def ended(self, run: Run) -> None:
         self._runs.pop(run.id, None)
+        self._check_left()
 
     def processes(self) -> ProcessTable:
         """Return all processes as they are now, or were a moment ago."""
@@ -291,17 +274,20 @@ class Helper:
             return
         self.is_leaving = True
         self._inbox.clear()
-        self._unsent.clear()
-        self.loop.watch(self._channel.fileno(), None)
         for run in list(self._runs.values()):
             run.guarded(partial(run.stop, LEAVE_SECONDS))
-        self.loop.at(self.loop.now() + _LEAVE_AT_LAST, self._give_up)
+        self._loop.call_later(_LEAVE_AT_LAST, self._give_up)
+        self._check_left()
+
+    def _check_left(self) -> None:
+        if self.is_leaving and not self._runs:
+            self._has_left.set()
 
     def _give_up(self) -> None:
         """Something cannot be killed, or no longer ends: it is left."""
         if self._runs:
             _log.warning("%d runs did not end", len(self._runs))
-        self._runs.clear()
+        self._has_left.set()
 
 
 def _tell_run(run: Run, message: RunStop | RunFilter | RunTaken) -> None:
