@@ -6,8 +6,15 @@ from pathlib import Path
 
 import msgspec
 
-from tapui.consents.consents import Consented, Consents, Proposal
-from tapui.consents.kept import ConsentFile
+from tapui.consents.consents import (
+    Changes,
+    Consented,
+    ConsentFile,
+    Consents,
+    Proposal,
+    names_of,
+    was,
+)
 from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
 from tapui.core.emitters.plans import EmitterPlan
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
@@ -19,14 +26,11 @@ FOLDER = "emitters"
 _SHOWN = 100
 
 
-_DECODER = msgspec.json.Decoder(ConsentFile[EmitterPlan])
-
-
 class EmitterConsents(Consents[EmitterPlan]):
     """All consents to emitters and project providers."""
 
     def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(state, FOLDER, _DECODER, changes, clock)
+        super().__init__(state, FOLDER, _DECODER, _CHANGES, clock)
 
     def standing(
         self, configuration: Configuration, entry: EmitterEntry | ProviderEntry
@@ -82,45 +86,28 @@ def plan_of(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -
     )
 
 
-def changes(before: EmitterPlan, after: EmitterPlan) -> tuple[str, ...]:
-    """Say what is different, each in a few words that are safe to show."""
-    found = [
-        words
-        for name, words in (
-            ("command", "another command"),
-            ("args", "other arguments"),
-            ("prompt", "another prompt"),
-            ("rules", "another filter"),
-        )
-        if getattr(before, name) != getattr(after, name)
-    ]
-    if before.shell != after.shell:
-        found.append(f"shell: {_shown(after.shell)} (it was {_shown(before.shell)})")
-    if before.cwd != after.cwd:
-        found.append(f"runs in {_shown(after.cwd)} (it was {_shown(before.cwd)})")
-    if before.env != after.env:
-        names = sorted({name for name, _ in set(before.env) ^ set(after.env)})
-        found.append(f"other variables: {safe_text(', '.join(names), limit=_SHOWN)}")
-    if before.schedule != after.schedule:
-        found.append(f"runs {after.schedule} (it was {before.schedule})")
-    if before.max_runs != after.max_runs:
-        found.append(f"runs: {_runs(after.max_runs)} (it was {_runs(before.max_runs)})")
-    if before.auto_start != after.auto_start:
-        found.append("starts by itself" if after.auto_start else "does not start by itself")
-    if before.include_stderr != after.include_stderr:
-        found.append(f"its error output is {'read' if after.include_stderr else 'left out'}")
-    if before.stream != after.stream:
-        found.append(f"stream: {_shown(after.stream)} (it was {_shown(before.stream)})")
-    if before.injector != after.injector:
-        found.append(f"injector: {after.injector} (it was {before.injector})")
-    if before.delivery != after.delivery:
-        found.append(f"delivery: {after.delivery} (it was {before.delivery})")
-    return tuple(found)
-
-
 def _shown(text: str | None) -> str:
     return "the usual one" if text is None else safe_text(text, limit=_SHOWN)
 
 
 def _runs(most: int | None) -> str:
     return "no limit" if most is None else f"at most {most:,}"
+
+
+_CHANGES: Changes = {
+    "command": "another command",
+    "args": "other arguments",
+    "prompt": "another prompt",
+    "rules": "another filter",
+    "shell": was("shell:", _shown),
+    "cwd": was("runs in", _shown),
+    "env": names_of("other variables", lambda one: str(one[0]), _SHOWN),
+    "schedule": was("runs", str),
+    "max_runs": was("runs:", _runs),
+    "auto_start": lambda _, now: "starts by itself" if now else "does not start by itself",
+    "include_stderr": lambda _, now: f"its error output is {'read' if now else 'left out'}",
+    "stream": was("stream:", _shown),
+    "injector": was("injector:", str),
+    "delivery": was("delivery:", str),
+}
+_DECODER = msgspec.json.Decoder(ConsentFile[EmitterPlan])

@@ -15,8 +15,15 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Struct
 
-from tapui.consents.consents import Consented, Consents, Proposal
-from tapui.consents.kept import ConsentFile
+from tapui.consents.consents import (
+    Changes,
+    Consented,
+    ConsentFile,
+    Consents,
+    Proposal,
+    names_of,
+    was,
+)
 from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
 from tapui.consents.unpinned import NODE_SETTINGS, looks_into_folder, unpinned
 from tapui.emitters.runner.environment import deciding
@@ -78,14 +85,11 @@ class Allowable(Struct, frozen=True, kw_only=True):
         return self.host or self.command or ""
 
 
-_DECODER = msgspec.json.Decoder(ConsentFile[Allowable])
-
-
 class ServerConsents(Consents[Allowable]):
     """All consents to servers."""
 
     def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
-        super().__init__(state, PLACE, _DECODER, changes, clock)
+        super().__init__(state, PLACE, _DECODER, _CHANGES, clock)
 
     def standing(self, entry: ServerEntry) -> Consented[Allowable] | Proposal[Allowable]:
         """Return whether a server may be started. Raises `OSError` for a folder to run in that
@@ -189,27 +193,17 @@ def _given(values: tuple[tuple[str, Template], ...], folder: str | None) -> tupl
     return tuple(GivenValue(name, tuple(one.sources(folder)), one.digest) for name, one in values)
 
 
-def changes(before: Allowable, after: Allowable) -> tuple[str, ...]:
-    """Say what is different, each in a few words that are safe to show."""
-    found = [
-        words
-        for name, words in (
-            ("command", "another command"),
-            ("args", "other arguments"),
-            ("url", "another address"),
-            ("reads", "other values are filled in"),
-        )
-        if getattr(before, name) != getattr(after, name)
-    ]
-    if before.cwd != after.cwd:
-        found.append(f"runs in {_shown(after.cwd)} (it was {_shown(before.cwd)})")
-    for key, words in (("env", "other variables"), ("headers", "other headers")):
-        former, now = getattr(before, key), getattr(after, key)
-        if former != now:
-            names = sorted({one.name for one in {*former} ^ {*now}})
-            found.append(f"{words}: {safe_text(', '.join(names), limit=_SHOWN)}")
-    return tuple(found)
-
-
 def _shown(text: str | None) -> str:
     return "no folder" if text is None else safe_text(text, limit=_SHOWN)
+
+
+_CHANGES: Changes = {
+    "command": "another command",
+    "args": "other arguments",
+    "url": "another address",
+    "reads": "other values are filled in",
+    "cwd": was("runs in", _shown),
+    "env": names_of("other variables", lambda one: str(one.name), _SHOWN),
+    "headers": names_of("other headers", lambda one: str(one.name), _SHOWN),
+}
+_DECODER = msgspec.json.Decoder(ConsentFile[Allowable])

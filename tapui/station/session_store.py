@@ -51,11 +51,7 @@ class CopilotSessions:
     def resume(self, session: SessionOnDisk) -> None:
         if self._panes is None:
             raise StoreFault("there is no tmux or zellij around this terminal")
-        argv = shlex.split(invocation.command(_resuming(session)))
-        try:
-            self._panes.open(argv, _folder(session))
-        except PaneFault as fault:
-            raise StoreFault(str(fault)) from None
+        self._panes.open(shlex.split(invocation.command(_resuming(session))), _folder(session))
 
     def go_to(self, session_id: str) -> None:
         pid = next((one.pid for one in self.sessions() if one.id == session_id), None)
@@ -63,10 +59,7 @@ class CopilotSessions:
             raise StoreFault(f"no program on this machine has session {session_id} open")
         if self._panes is None:
             raise StoreFault(f"it is open in process {pid}; inside tmux tapui could go there")
-        try:
-            self._panes.go_to(pid)
-        except PaneFault as fault:
-            raise StoreFault(str(fault)) from None
+        self._panes.go_to(pid)
 
     def delete(self, session: SessionOnDisk) -> None:
         """Run `tapui sessions delete`: the SDK that it needs is never loaded in this process."""
@@ -99,8 +92,8 @@ def _resuming(session: SessionOnDisk) -> str:
     return shlex.join(("copilot", "--resume", session.id))
 
 
-class PaneFault(Exception):  # noqa: N818 - what the multiplexer could not do
-    """It could not be done; the text says why."""
+class PaneFault(StoreFault):
+    """The multiplexer could not do it; the text says why."""
 
 
 class Panes(Protocol):

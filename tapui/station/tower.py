@@ -145,13 +145,18 @@ async def _second_tower(
         notices=[] if (warning := gateways.warning_of(first)) is None else [warning],
         on_start_here=lambda: starts_here.append(True),
     )
+    code = await _shown_to_its_end(app, feed)
+    return None if starts_here else code
+
+
+async def _shown_to_its_end(app: "TowerApp", feed: "Feed") -> int:
+    """Show an app whose gateway, if there is one, is not ours; return the exit code."""
     screen = Screen(app)
     with Signals(screen.leave):
         try:
-            code = await screen.show()
+            return await screen.show()
         finally:
             await feed.stop(1.0)
-    return None if starts_here else code
 
 
 def _note(feed: "RemoteFeed", view: "View") -> str:
@@ -171,12 +176,7 @@ async def _next(options: Options, home: Home, gateway: gateways.FoundGateway, lo
     from tapui.tower.app.next_app import NextApp
 
     feed = RemoteFeed(gateway, lambda: gateways.find(home, gateway.port, is_explicit=True))
-    screen = Screen(_app(options, feed, log, note="", kind=NextApp))
-    with Signals(screen.leave):
-        try:
-            return await screen.show()
-        finally:
-            await feed.stop(1.0)
+    return await _shown_to_its_end(_app(options, feed, log, note="", kind=NextApp), feed)
 
 
 def _app(
@@ -252,12 +252,7 @@ async def _replay(options: Options, home: Home, folders: list[Path], name: str, 
         copies=home.state / "copied",
         finder=finder_of(home.state),
     )
-    screen = Screen(app)
-    with Signals(screen.leave):
-        try:
-            return await screen.show()
-        finally:
-            await feed.stop(1.0)
+    return await _shown_to_its_end(app, feed)
 
 
 def finder_of(state_dir: Path) -> "Callable[[], Finder]":

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.consents import kept
+from tapui.consents import consents as kept
 from tapui.consents.consents import Consented, Proposal
 from tapui.consents.emitters import FOLDER, EmitterConsents
 from tapui.core.emitters.plans import EmitterPlan, Schedule
@@ -349,12 +349,10 @@ def test_a_link_or_a_pipe_in_its_place_allows_nothing(
     assert "it is not a file" in consents.damage
 
 
-def test_consents_that_are_in_use_stay_when_there_are_too_many(
-    state: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept, "MAX_CONSENTS", 3)
+def test_consents_that_are_in_use_stay_when_there_are_too_many(state: Path, folder: Path) -> None:
     clock = Clock()
     consents = EmitterConsents(state, clock)
+    consents.most = 3
     for name in ("a", "b", "c"):
         clock.now += 1
         allowed(consents, folder, name=name)
@@ -365,9 +363,9 @@ def test_consents_that_are_in_use_stay_when_there_are_too_many(
 
 
 def test_consents_are_bounded_in_bytes(
-    consents: EmitterConsents, folder: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+    consents: EmitterConsents, folder: Path, state: Path
 ) -> None:
-    monkeypatch.setattr(kept, "MAX_BYTES", 20_000)
+    consents.most_bytes = 20_000
     for at in range(10):
         allowed(consents, folder, name=f"n{at}", command="x" * 5_000)
     assert (state / FOLDER / kept.FILE).stat().st_size <= 20_000

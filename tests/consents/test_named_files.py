@@ -234,7 +234,7 @@ def test_what_no_digest_covers_is_said(folder: Path) -> None:
     assert "self" in named(folder, "run-parts self").uncovered[0]
 
 
-def test_words_folders_and_bytes_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_words_folders_and_bytes_are_bounded(folder: Path) -> None:
     found = named(folder, " ".join(f"w{n}" for n in range(2000)))
     assert found.uncovered[0].endswith(f"more words: {module.MAX_WORDS} are looked at")
     for number in range(20):
@@ -242,9 +242,13 @@ def test_words_folders_and_bytes_are_bounded(folder: Path, monkeypatch: pytest.M
     found = named(folder, "; ".join(f"cd d{n}" for n in range(20)) + "; ./pulse.sh")
     assert list(found.digests) == ["pulse.sh"]
     assert any("one more folder" in one for one in found.uncovered)
-    monkeypatch.setattr(module, "MAX_ALL", 10)
-    digests = named(folder, "cat pulse.sh conf.json").digests
-    assert [one.partition(":")[0] for one in digests.values()] == ["sha256", "large"]
+    count = module.MAX_ALL // module.MAX_WHOLE + 1
+    for number in range(count):
+        (folder / f"large{number}").touch()
+        os.truncate(folder / f"large{number}", module.MAX_WHOLE)
+    digests = named(folder, "cat " + " ".join(f"large{n}" for n in range(count))).digests
+    kinds = [one.partition(":")[0] for one in digests.values()]
+    assert kinds == ["sha256"] * (count - 1) + ["large"]
 
 
 def test_names_are_meant_from_where_it_runs(folder: Path) -> None:
@@ -279,35 +283,33 @@ def test_what_is_not_understood_is_a_doubt(folder: Path) -> None:
     assert "it uses a variable" in named(folder, "$HOME/x ./pulse.sh").doubts
 
 
-def test_more_files_than_are_covered_are_counted(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_FILES", 2)
-    found = named(folder, "cat pulse.sh conf.json scripts/run.mjs sub/inner.sh")
-    assert len(found.digests) == 2
-    assert found.uncovered == ["and 2 more files: 2 are covered"]
+def test_more_files_than_are_covered_are_counted(folder: Path) -> None:
+    names = [f"f{number}" for number in range(module.MAX_FILES + 2)]
+    for name in names:
+        (folder / name).touch()
+    found = named(folder, f"cat {' '.join(names)}")
+    assert len(found.digests) == module.MAX_FILES
+    assert found.uncovered == [f"and 2 more files: {module.MAX_FILES} are covered"]
 
 
-def test_of_a_large_file_size_time_and_beginning_count(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "MAX_WHOLE", 10)
-    monkeypatch.setattr(module, "MAX_HEAD", 4)
+def test_of_a_large_file_size_time_and_beginning_count(folder: Path) -> None:
+    large = module.MAX_WHOLE + 1
     path = folder / "pulse.sh"
     seen = []
-    for text in ("0123456789a", "x123456789a", "0123456789ab"):
+    for text, size in (("0", large), ("x", large), ("0", large + 1)):
         path.write_text(text)
+        os.truncate(path, size)
         os.utime(path, ns=(5, 5))
         seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
     with path.open("r+") as file:  # the end, behind what is read
-        file.seek(11)
+        file.seek(large)
         file.write("B")
     os.utime(path, ns=(5, 5))
     seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
     os.utime(path, ns=(6, 6))
     seen.append(named(folder, "./pulse.sh").digests["pulse.sh"])
     assert len(set(seen)) == 5
-    assert seen[0].startswith("large:11:5:")
+    assert seen[0].startswith(f"large:{large}:5:")
 
 
 def test_pipes_folders_and_devices_are_not_waited_for(folder: Path) -> None:

@@ -4,9 +4,8 @@ import os
 
 import msgspec
 
-from tapui.consents.consents import Consented
+from tapui.consents.consents import Consented, Kept
 from tapui.consents.emitters import EmitterConsents, plan_of
-from tapui.consents.kept import Kept
 from tapui.core.effects import SaveEmitter
 from tapui.core.emitters.plans import EmitterPlan, Schedule
 from tapui.emitters.config.entries import Configuration, EmitterEntry, StreamEntry

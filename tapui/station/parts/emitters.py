@@ -1,10 +1,11 @@
 """The emitters, as a part: files are read and watched, and runs are run."""
 
 import asyncio
-import contextlib
 import logging
 import time
 from collections import deque
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from tapui.core.effects import (
@@ -21,7 +22,7 @@ from tapui.core.effects import (
 )
 from tapui.core.emitters.plans import CannotStart, FolderEmitters, SavedEmitter
 from tapui.core.runs.reports import RunEnded
-from tapui.station.parts.part import GatewayAccess
+from tapui.station.parts.part import GatewayAccess, pause
 
 if TYPE_CHECKING:
     from tapui.emitters.shell.folders import FolderShell
@@ -105,65 +106,50 @@ class EmittersPart:
                 await self._news.wait()
                 self._news.clear()
                 while self._asked:
-                    effect = self._asked.popleft()
-                    try:
-                        await self._carry_out(effect)
-                    except Exception:  # noqa: BLE001 - logged and answered; what else is asked goes on
-                        _log.exception("%s of an emitter failed", type(effect).__name__)
-                        self._answer_failed(effect)
+                    await self._carry_out(self._asked.popleft())
         finally:
             self._files.close()
 
     async def _carry_out(self, effect: FileEffect) -> None:
-        answer = self._access.turn.answer
+        """Do it and answer, also where it fails unforeseen: the core must not wait for ever."""
+        files = self._files
+        work: Callable[[], object]
+        failed: object = None
         match effect:
-            case ReadEmitters(ticket, cwd):
-                found = await asyncio.to_thread(self._files.read, cwd)
-                answer(ticket, found)
-                await self._look()
             case LeaveEmitters(folder):
-                await asyncio.to_thread(self._files.leave, folder)
-            case CheckEmitter(ticket):
-                standing = await asyncio.to_thread(self._files.check, effect)
-                answer(ticket, standing)
-            case KeepConsent(ticket):
-                fault = await asyncio.to_thread(self._files.keep, effect)
-                answer(ticket, fault)
+                work = partial(files.leave, folder)
+            case ReadEmitters(cwd=cwd):
+                work = partial(files.read, cwd)
+                failed = FolderEmitters(cwd, cwd, is_readable=False)
+            case CheckEmitter():
+                work, failed = partial(files.check, effect), CannotStart(_FAILED)
+            case KeepConsent():
+                work, failed = partial(files.keep, effect), _FAILED
             case SaveEmitter():
-                saved = await asyncio.to_thread(self._files.save, effect)
-                answer(effect.ticket, saved)
-
-    def _answer_failed(self, effect: FileEffect) -> None:
-        """Answer what failed unforeseen: the core must not wait for ever."""
-        answer = self._access.turn.answer
-        match effect:
-            case ReadEmitters(ticket, cwd):
-                nothing = FolderEmitters(cwd, cwd, is_readable=False)
-                answer(ticket, nothing)
-            case CheckEmitter(ticket):
-                answer(ticket, CannotStart(_FAILED))
-            case KeepConsent(ticket):
-                answer(ticket, _FAILED)
-            case SaveEmitter(ticket=ticket):
-                failed = SavedEmitter(fault=_FAILED)
-                answer(ticket, failed)
-            case LeaveEmitters():
-                pass
+                work, failed = partial(files.save, effect), SavedEmitter(fault=_FAILED)
+        try:
+            answer: object = await asyncio.to_thread(work)
+        except Exception:  # noqa: BLE001 - logged and answered; what else is asked goes on
+            _log.exception("%s of an emitter failed", type(effect).__name__)
+            answer = failed
+        if not isinstance(effect, LeaveEmitters):
+            self._access.turn.answer(effect.ticket, answer)
+        if isinstance(effect, ReadEmitters):
+            await self._look()
 
     async def _watch(self) -> None:
         """Look for changes, as long as a folder is in use."""
         while not self._stopping.is_set():
-            with contextlib.suppress(TimeoutError):  # the time is up: look
-                async with asyncio.timeout(LOOK_SECONDS):
-                    await self._stopping.wait()
+            await pause(self._stopping, LOOK_SECONDS)
             if self._files.is_used:
-                try:
-                    await self._look()
-                except Exception:  # noqa: BLE001 - logged; the next look may succeed
-                    _log.exception("a look at the files of emitters failed")
+                await self._look()
 
     async def _look(self) -> None:
-        changes = await asyncio.to_thread(self._files.look)
+        try:
+            changes = await asyncio.to_thread(self._files.look)
+        except Exception:  # noqa: BLE001 - logged; the next look may succeed
+            _log.exception("a look at the files of emitters failed")
+            return
         for found in changes.found:
             self._tell(self._gateway.emitter_folders.changed, found)
         for folder in changes.files:
