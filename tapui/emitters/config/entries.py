@@ -130,6 +130,9 @@ class Configuration(Struct, frozen=True):
     def provider(self, name: str) -> ProviderEntry | None:
         return next((one for one in self.providers if one.name == name), None)
 
+    def entry(self, name: str, *, is_provider: bool) -> EmitterEntry | ProviderEntry | None:
+        return self.provider(name) if is_provider else self.emitter(name)
+
 
 MAX_FILE = 1024 * 1024
 """Bytes of a configuration file."""

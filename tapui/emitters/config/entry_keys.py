@@ -190,8 +190,6 @@ def emitter_of(
     given: Fields,
     patterns: PatternCheck,
     *,
-    line: int | None = None,
-    index: int | None = None,
     ownership: Ownership = "userOwned",
     is_file: bool = True,
 ) -> EmitterEntry:
@@ -225,15 +223,13 @@ def emitter_of(
         filter_ownership=filter_ownership,
         description=given.description(),
         metadata=_metadata(given),
-        line=line,
-        index=index,
     )
     if is_file:
         given.tell_unknown()
     return entry
 
 
-def stream_of(given: Fields, *, line: int | None = None, index: int | None = None) -> StreamEntry:
+def stream_of(given: Fields) -> StreamEntry:
     """Return a stream; one without a name is `main`. Raises `EntryRefusedError`."""
     name = normalised_name(_spelled(given, "name", "name") or "") or MAIN_STREAM
     _check_length(given, "name", name)
@@ -255,16 +251,12 @@ def stream_of(given: Fields, *, line: int | None = None, index: int | None = Non
         injector=injector,
         delivery=delivery,
         ownership=ownership,
-        line=line,
-        index=index,
     )
     given.tell_unknown()
     return entry
 
 
-def provider_of(
-    given: Fields, *, line: int | None = None, index: int | None = None
-) -> ProviderEntry:
+def provider_of(given: Fields) -> ProviderEntry:
     """Return a provider of the project; raises `EntryRefusedError`."""
     name = given.text("name", most=MAX_NAME, what="a name")
     if name is None:
@@ -283,8 +275,6 @@ def provider_of(
         cwd=given.folder(),
         auto_start=given.flag("autoStart"),
         description=given.description(),
-        line=line,
-        index=index,
     )
     given.tell_unknown()
     return entry

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from tapui.emitters.config.document import JsonDocument, UnreadableError
 from tapui.emitters.config.entries import (
     MAX_EMITTERS,
@@ -149,7 +151,7 @@ def read_document(document: JsonDocument, found: FoundFile) -> Configuration:
     patterns = PatternCheck()
     streams = reader.entries(STREAM_LISTS, MAX_STREAMS, stream_of)
     emitters = reader.entries(
-        EMITTER_LISTS, MAX_EMITTERS, lambda given, **where: emitter_of(given, patterns, **where)
+        EMITTER_LISTS, MAX_EMITTERS, lambda given: emitter_of(given, patterns)
     )
     providers = reader.entries(PROVIDER_LISTS, MAX_PROVIDERS, provider_of)
     reader.tell_misspelled()
@@ -179,7 +181,7 @@ class _Lists:
         self._top = Fields(document.value, (), problems)
 
     def entries(
-        self, names: tuple[str, ...], most: int, read_one: Callable[..., _Entry]
+        self, names: tuple[str, ...], most: int, read_one: Callable[[Fields], _Entry]
     ) -> tuple[_Entry, ...]:
         key = self._top.key(*names)
         if key is None:
@@ -195,11 +197,11 @@ class _Lists:
                 if not isinstance(value, dict):
                     raise EntryRefusedError(path, f"this is an object, not {quoted(value)}")
                 line, _ = self._document.place(path)
-                entry = read_one(Fields(value, path, self._problems), line=line, index=at)
+                entry = read_one(Fields(value, path, self._problems))
                 if (other := found.get(entry.name)) is not None:
                     what = f"{entry.name} is there already, in line {other.line}"
                     raise EntryRefusedError((*path, "name"), what)
-                found[entry.name] = entry
+                found[entry.name] = replace(entry, line=line, index=at)
             except EntryRefusedError as error:
                 self._problems.error(error.path, str(error))
         if len(listed) > most:

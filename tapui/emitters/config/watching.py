@@ -6,9 +6,8 @@ watches on folders that come and go, and would miss those behind links and on ne
 """
 
 import logging
-import threading
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -63,63 +62,69 @@ class _Watched:
 
 
 class ConfigWatch:
-    """The folders whose configurations are in use. Any thread may use it; none on a loop.
+    """The folders whose configurations are in use, at most `most`: beyond, the folder that was
+    added longest ago is left out. One thread at a time may use it, none on a loop.
 
     `now` is the time of a monotonic clock, in seconds. A change is reported once it has settled.
     """
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    def __init__(
+        self, *, most: int = MAX_FOLDERS, reads: Callable[[str | Path], Configuration] = read
+    ) -> None:
+        self._most = most
+        self._reads = reads
         self._folders: OrderedDict[str, _Watched] = OrderedDict()
 
     def add(self, folder: str | Path, now: float) -> Configuration:
-        """Read a folder's configuration, and watch it from now on.
-
-        The folder that was added longest ago is left out beyond 300.
-        """
-        with self._lock:
-            paths = _paths(str(folder))
-            before = signature(paths)
-            found = read(folder)
-            watched = _Watched(str(folder), found, before, before, now, paths=paths)
-            self._folders[str(folder)] = watched
-            self._folders.move_to_end(str(folder))
-            while len(self._folders) > MAX_FOLDERS:
-                self._folders.popitem(last=False)
-            return found
+        """Read a folder's configuration, and watch it from now on."""
+        paths = _paths(str(folder))
+        before = signature(paths)
+        found = self._reads(folder)
+        watched = _Watched(str(folder), found, before, before, now, paths=paths)
+        self._folders[str(folder)] = watched
+        self._folders.move_to_end(str(folder))
+        while len(self._folders) > self._most:
+            self._folders.popitem(last=False)
+        return found
 
     def remove(self, folder: str | Path) -> None:
-        with self._lock:
-            self._folders.pop(str(folder), None)
+        self._folders.pop(str(folder), None)
 
     def watch_files(self, folder: str | Path, names: Iterable[str], now: float) -> None:
         """Watch these files of a folder, by their paths in it, and no others."""
-        with self._lock:
-            if (watched := self._folders.get(str(folder))) is not None:
-                watched.names = tuple(dict.fromkeys(names))
-                watched.files = watched.files_seen = _files(watched)
-                watched.files_since = now
+        if (watched := self._folders.get(str(folder))) is not None:
+            watched.names = tuple(dict.fromkeys(names))
+            watched.files = watched.files_seen = _files(watched)
+            watched.files_since = now
 
     def look(self, now: float) -> list[ConfigChange]:
         """Return what has changed and settled since the last look."""
         found: list[ConfigChange] = []
-        with self._lock:
-            for watched in self._folders.values():
-                try:
-                    found += _look(watched, now)
-                except Exception:  # noqa: BLE001 - logged; the other folders are looked at
-                    _log.exception("a look at the configuration of a folder failed")
-                    watched.signature = watched.seen  # until it changes again
+        for watched in self._folders.values():
+            try:
+                if (changed := self._changed(watched, now)) is not None:
+                    found.append(ConfigChanged(watched.folder, changed))
+                if names := _look_at_files(watched, now):
+                    found.append(NamedFilesChanged(watched.folder, names))
+            except Exception:  # noqa: BLE001 - logged; the other folders are looked at
+                _log.exception("a look at the configuration of a folder failed")
+                watched.signature = watched.seen  # until it changes again
         return found
 
-
-def _look(watched: _Watched, now: float) -> list[ConfigChange]:
-    found: list[ConfigChange] = []
-    if (changed := _look_at_config(watched, now)) is not None:
-        found.append(ConfigChanged(watched.folder, changed))
-    if names := _look_at_files(watched, now):
-        found.append(NamedFilesChanged(watched.folder, names))
-    return found
+    def _changed(self, watched: _Watched, now: float) -> Configuration | None:
+        seen = signature(watched.paths)
+        if seen != watched.seen:
+            watched.seen, watched.since = seen, now
+        if seen == watched.signature or now - watched.since < SETTLED_SECONDS:
+            return None
+        found = self._reads(watched.folder)
+        if signature(watched.paths) != seen:
+            return None  # it is being written; the next look sees the rest
+        if not found.is_readable and now - watched.since < UNREADABLE_SECONDS:
+            return None
+        watched.signature = seen
+        before, watched.told = watched.told, found
+        return None if _is_same(before, found) else found
 
 
 def _paths(folder: str) -> list[str]:
@@ -128,22 +133,6 @@ def _paths(folder: str) -> list[str]:
 
 def _files(watched: _Watched) -> Signature:
     return signature([str(Path(watched.folder, name)) for name in watched.names])
-
-
-def _look_at_config(watched: _Watched, now: float) -> Configuration | None:
-    seen = signature(watched.paths)
-    if seen != watched.seen:
-        watched.seen, watched.since = seen, now
-    if seen == watched.signature or now - watched.since < SETTLED_SECONDS:
-        return None
-    found = read(watched.folder)
-    if signature(watched.paths) != seen:
-        return None  # it is being written; the next look sees the rest
-    if not found.is_readable and now - watched.since < UNREADABLE_SECONDS:
-        return None
-    watched.signature = seen
-    before, watched.told = watched.told, found
-    return None if _is_same(before, found) else found
 
 
 def _is_same(before: Configuration, found: Configuration) -> bool:

@@ -70,9 +70,7 @@ class _InUse:
     """What the person was shown, by entry and digest."""
 
     def entry(self, wanted: _EntryName) -> EmitterEntry | ProviderEntry | None:
-        """Return what the file has under a name."""
-        found = self.configuration
-        return found.provider(wanted.name) if wanted.is_provider else found.emitter(wanted.name)
+        return self.configuration.entry(wanted.name, is_provider=wanted.is_provider)
 
     def drop_gone(self) -> None:
         """Forget entries that are not in the file any more."""

@@ -23,17 +23,14 @@ from tapui.wire.emitters import FileProblem
 
 def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
     """Return what a configuration says. Links are looked up: not on a loop."""
-    emitters = [_emitter_read(configuration, entry) for entry in configuration.emitters]
-    providers = [
-        EmitterEntryRead(
-            plan=_plan(configuration, entry), description=entry.description, line=entry.line
-        )
-        for entry in configuration.providers
-    ]
+    entries: tuple[EmitterEntry | ProviderEntry, ...] = (
+        *configuration.emitters,
+        *configuration.providers,
+    )
     return FolderEmitters(
         cwd,
         configuration.folder,
-        (*emitters, *providers),
+        tuple(_entry_read(configuration, entry) for entry in entries),
         configuration.is_readable,
         tuple(file_problem(configuration.folder, one) for one in configuration.problems),
     )
@@ -60,14 +57,19 @@ def _plan(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> 
         return msgspec.structs.replace(bare, cwd=cwd)
 
 
-def _emitter_read(configuration: Configuration, entry: EmitterEntry) -> EmitterEntryRead:
-    return EmitterEntryRead(
-        plan=_plan(configuration, entry),
+def _entry_read(
+    configuration: Configuration, entry: EmitterEntry | ProviderEntry
+) -> EmitterEntryRead:
+    read = EmitterEntryRead(
+        plan=_plan(configuration, entry), description=entry.description, line=entry.line
+    )
+    if isinstance(entry, ProviderEntry):
+        return read
+    return msgspec.structs.replace(
+        read,
         ownership=entry.ownership,
         filter_ownership=entry.filter_ownership,
         lifespan=entry.lifespan,
-        description=entry.description,
-        line=entry.line,
     )
 
 

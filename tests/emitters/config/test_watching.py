@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from tapui.emitters.config import watching
+from tapui.emitters.config.entries import Configuration
+from tapui.emitters.config.reading import read
 from tapui.emitters.config.watching import (
     ConfigChange,
     ConfigChanged,
@@ -108,9 +109,8 @@ def test_a_folder_that_is_watched_no_more(watch: ConfigWatch, tmp_path: Path) ->
     assert [watch.look(now) for now in (2.0, 4.0)] == [[], []]
 
 
-def test_folders_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "MAX_FOLDERS", 2)
-    watch = ConfigWatch()
+def test_folders_are_bounded(tmp_path: Path) -> None:
+    watch = ConfigWatch(most=2)
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         watch.add(tmp_path / name, 0.0)
@@ -134,29 +134,27 @@ def test_a_folder_that_goes_away_is_told_after_a_while(tmp_path: Path) -> None:
 
 
 @pytest.mark.expects_error_log("a look at the configuration of a folder failed")
-def test_a_folder_that_cannot_be_looked_at_costs_no_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_cannot_be_looked_at_costs_no_other(tmp_path: Path) -> None:
+    failing = [False]
+
+    def reads(folder: str | Path) -> Configuration:
+        if failing[0] and str(folder).endswith("bad"):
+            raise OverflowError("unforeseen")
+        return read(folder)
+
     folders = [tmp_path / name for name in ("bad", "good")]
-    watch = ConfigWatch()
+    watch = ConfigWatch(reads=reads)
     for folder in folders:
         folder.mkdir()
         written(folder, one("a"))
         watch.add(folder, 0.0)
-    plain = watching.read
-
-    def fails(folder: str) -> Any:
-        if folder.endswith("bad"):
-            raise OverflowError("unforeseen")
-        return plain(folder)
-
-    monkeypatch.setattr(watching, "read", fails)
+    failing[0] = True
     for folder in folders:
         written(folder, one("b"))
     assert watch.look(2.0) == []
     assert told(watch.look(4.0)) == [["b"]]
     assert watch.look(6.0) == []
-    monkeypatch.undo()
+    failing[0] = False
     written(folders[0], one("c"))
     assert watch.look(8.0) == []
     assert told(watch.look(10.0)) == [["c"]]

@@ -8,7 +8,7 @@ from typing import Any
 
 from tapui.cli import output
 from tapui.cli.approvals import whole
-from tapui.cli.commands.emitters.table import entry_of, note_problems
+from tapui.cli.commands.emitters.table import note_problems
 from tapui.cli.consents import ConsentRun, Detail, covered
 from tapui.cli.context import folder_of, gateway, home, session_of
 from tapui.cli.failure import FAILED, Failure
@@ -120,7 +120,7 @@ def _allow_file(run: ConsentRun) -> int:
     for plan in (one.plan for one in folder_emitters("", configuration).entries):
         if args.name not in (None, plan.name):
             continue
-        entry = entry_of(configuration, plan.name, is_provider=plan.is_provider)
+        entry = configuration.entry(plan.name, is_provider=plan.is_provider)
         assert entry is not None, "it was read from this configuration"
         try:
             standing = consents.standing(configuration, entry)

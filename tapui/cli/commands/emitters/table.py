@@ -168,19 +168,13 @@ def note_problems(configuration: Configuration) -> None:
         output.note(str(file_problem(configuration.folder, problem)))
 
 
-def entry_of(
-    configuration: Configuration, name: str, *, is_provider: bool
-) -> EmitterEntry | ProviderEntry | None:
-    return configuration.provider(name) if is_provider else configuration.emitter(name)
-
-
 def _configured(configuration: Configuration, state: Path) -> list[Emitter]:
     """Return the emitters and providers of a file, each with whether it is allowed in `why`."""
     consents = EmitterConsents(state)
     found = []
     for one in folder_emitters(configuration.folder, configuration).entries:
         is_provider = one.plan.is_provider
-        entry = entry_of(configuration, one.plan.name, is_provider=is_provider)
+        entry = configuration.entry(one.plan.name, is_provider=is_provider)
         emitter = registry.configured(one, configuration.folder)
         found.append(replace(emitter, why=_standing(consents, configuration, entry)))
     if consents.damage:
@@ -197,7 +191,7 @@ def _not_covered(listed: Sequence[Emitter]) -> list[list[str]]:
         if one.source != "file":
             continue
         file = files[one.folder]
-        entry = entry_of(file, one.name, is_provider=one.kind == "provider")
+        entry = file.entry(one.name, is_provider=one.kind == "provider")
         with contextlib.suppress(OSError):  # it cannot run in its folder, which its state tells
             if entry is not None:
                 found[-1] += files_of(file.folder, plan_of(file, entry)).uncovered
