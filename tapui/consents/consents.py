@@ -297,7 +297,6 @@ is."""
 
 
 def was(words: str, shown: Callable[[Any], str]) -> Callable[[Any, Any], str]:
-    """Return words for a value that was another one."""
     return lambda before, now: f"{words} {shown(now)} (it was {shown(before)})"
 
 

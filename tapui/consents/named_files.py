@@ -192,7 +192,6 @@ def _look_through(found: NamedWords, text: str, nesting: int) -> None:
 
 
 def _look_into(found: NamedWords, words: Sequence[str], nesting: int) -> None:
-    """Look through those words that are commands by themselves."""
     if nesting >= _MAX_NESTED:
         return
     for before, word in zip(("", *words), words, strict=False):

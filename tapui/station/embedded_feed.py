@@ -55,7 +55,6 @@ class Mailbox(Generic[T]):
         self._is_woken = False
 
     def open(self, take: Callable[[T], None]) -> None:
-        """Take items from now on, on the running loop."""
         self._take = take
         self._context = contextvars.copy_context()
         self._loop = asyncio.get_running_loop()

@@ -132,7 +132,6 @@ class GatewayThread:
         self._calls.put(lambda: self._end(within))
 
     def force(self) -> None:
-        """Do not wait for providers any longer."""
         self._calls.put(lambda: self._running.force() if self._running is not None else None)
 
     def join(self, seconds: float) -> bool:
@@ -300,7 +299,6 @@ class GatewayHost:
             self._goes_on.set_result(goes_on)
 
     async def over(self) -> None:
-        """Wait until a gateway without a screen need not go on."""
         await self._over.wait()
 
     def signalled(self, number: signal.Signals) -> None:

@@ -68,7 +68,6 @@ class IndexFinder:
         return 1.0 if progress.is_complete else progress.done / progress.total
 
     def is_catching_up(self) -> bool:
-        """Return whether the index is being brought up to date."""
         return self._updating.is_running
 
     def read(self, found: FoundRecord) -> RecordText | None:
@@ -85,7 +84,6 @@ class IndexFinder:
         self._search.interrupt()
 
     def close(self) -> None:
-        """Close the index, and end what brings it up to date."""
         self._search.close()
         self._updating.end()
 

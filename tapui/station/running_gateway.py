@@ -176,7 +176,6 @@ class RunningGateway:
 
     @property
     def has_sessions(self) -> bool:
-        """Whether a session other than the built-in one is open."""
         sessions = self.gateway.state.sessions.values()
         return any(is_open(one) and not is_local(one) for one in sessions)
 
@@ -201,7 +200,6 @@ class RunningGateway:
         return self.gateway.busy_with()[0] > 0 and not self._is_forced
 
     def force(self) -> None:
-        """Do not wait for providers any longer."""
         self._is_forced = True
         self._waited.set()
 

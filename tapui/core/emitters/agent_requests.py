@@ -267,15 +267,15 @@ class AgentEmitters:
     # What is there
 
     def read(self, connection: Connection, message: EmittersRead) -> None:
-        """List the emitters of a session and of its folder."""
         session = self._sessions.required(message.session_id)
         listed = [described(one) for one in self._seen(session)]
         self._out.send(connection.id, EmittersAnswer(message.id, listed))
 
     def stop(self, connection: Connection, message: EmitterAskedStop) -> None:
-        """Stop an emitter that is the agent's own."""
         session = self._sessions.required(message.session_id)
-        emitter = self._changeable(session, message.name)
+        emitter = self._one(session, message.name)
+        if emitter.entry.ownership == "userOwned":  # a file may call one the model's
+            raise _users(session, emitter)
         if emitter.is_active:
             self._runs.stop(emitter)
         request = self._request(connection, message.id, session, emitter.entry)
@@ -284,7 +284,8 @@ class AgentEmitters:
     def set_rules(self, connection: Connection, message: EmitterRulesAsked) -> None:
         """Change the filter of an emitter that the session's agent started."""
         session = self._sessions.required(message.session_id)
-        emitter = self._own_one(session, message.name)
+        emitter = self._one(session, message.name)
+        self._check_own(session, emitter)
         compile_filter(message.rules, self._matcher)
         self._runs.set_filter(emitter, tuple(message.rules))
         rules = ", ".join(f'{rule.outcome}:"{rule.match}"' for rule in message.rules)
@@ -321,18 +322,6 @@ class AgentEmitters:
         if emitter is None:
             text = f"emitter '{name}' is not there"
             raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
-        return emitter
-
-    def _changeable(self, session: OpenSession, name: str) -> LiveEmitter:
-        """Return an emitter that the agent may stop: its own, or one the file calls the model's."""
-        emitter = self._one(session, name)
-        if emitter.entry.ownership == "userOwned":
-            raise _users(session, emitter)
-        return emitter
-
-    def _own_one(self, session: OpenSession, name: str) -> LiveEmitter:
-        emitter = self._one(session, name)
-        self._check_own(session, emitter)
         return emitter
 
     def _check_own(self, session: OpenSession, emitter: LiveEmitter) -> None:
@@ -455,7 +444,6 @@ def _fault(wanted: EmitterWanted) -> str | None:
 
 
 def _refused(session: OpenSession, text: str) -> WireError:
-    """Return the error that refuses what an agent asks for."""
     return WireError(ErrorCode.INVALID_JSON, text, session_id=session.id)
 
 
@@ -471,5 +459,4 @@ def _as_bash(plan: EmitterPlan, folder: str) -> str:
 
 
 def _has_other_shell(plan: EmitterPlan) -> bool:
-    """Return whether something else than bash or sh reads a command."""
     return plan.shell is not None and plan.shell not in _USUAL

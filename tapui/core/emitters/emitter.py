@@ -138,7 +138,6 @@ class LiveEmitter:
 
     @property
     def is_prompt(self) -> bool:
-        """Whether it sends a prompt, and runs no command."""
         return self.plan.prompt is not None
 
     @property

@@ -141,7 +141,6 @@ class EmitterFolders:
         """Whether the shell can run emitters."""
 
     def begin(self) -> None:
-        """The shell can run emitters from now on."""
         if not self.is_on:
             self.is_on = True
             for session in self._sessions.in_order():
@@ -191,7 +190,6 @@ class EmitterFolders:
             self._take(folder, found)
 
     def files_changed(self, path: str) -> None:
-        """Files that commands of a folder's emitters name may have changed."""
         folder = self._folders.get(path)
         if folder is None:
             return
@@ -357,5 +355,4 @@ class EmitterFolders:
 
 
 def _streams_of(folder: EmitterFolder) -> set[str]:
-    """Return the full names of the streams of a folder's emitters."""
     return {full_name(one.stream, BUILTIN_PROVIDER) for one in folder.emitters.values()}

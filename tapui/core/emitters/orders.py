@@ -93,7 +93,6 @@ class EmitterOrders:
         self._runs.resume(emitter)
 
     def run(self, tower: Connection, message: EmitterRun) -> None:  # noqa: ARG002
-        """Begin the next run now."""
         emitter = self._emitters.find(message.emitter_id)
         if not emitter.is_active:
             emitter.folder.asked.clear()
@@ -104,7 +103,6 @@ class EmitterOrders:
             raise _refused(emitter, f"is {_IN_WORDS[emitter.state]}")
 
     def filter(self, tower: Connection, message: EmitterFilter) -> None:  # noqa: ARG002
-        """Filter the lines that follow by other rules."""
         emitter = self._emitters.find(message.emitter_id)
         compile_filter(message.rules, self._matcher)
         if emitter.is_prompt:
@@ -128,7 +126,6 @@ class EmitterOrders:
     def _tried(
         self, tower: Connection, request_id: str, seqs: tuple[int, ...], tried: RulesTried
     ) -> None:
-        """The runner has tried rules on the lines with these numbers."""
         if not tower.is_open:
             return
         lines = [

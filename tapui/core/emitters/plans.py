@@ -77,7 +77,6 @@ class EmitterPlan(Struct, frozen=True, kw_only=True):
 
     @property
     def runs(self) -> EmitterKind:
-        """When it runs, in the word that clients are sent."""
         return "provider" if self.schedule is None else self.schedule.kind
 
     @property

@@ -152,7 +152,6 @@ class Runs(CorePart):
         self.emitters.remove(emitter, reason)
 
     def set_filter(self, emitter: LiveEmitter, rules: tuple[FilterRule, ...]) -> None:
-        """Filter the lines that follow by other rules."""
         emitter.rules, emitter.has_own_rules = rules, True
         emitter.filter_version += 1
         if emitter.run is not None and not emitter.run.is_prompt:
@@ -363,7 +362,6 @@ class Runs(CorePart):
         self.emitters.set(emitter, "stopping")
 
     def _close(self, emitter: LiveEmitter, end: RunEnded) -> None:
-        """Close the run of an emitter, and let follow what is due."""
         run, emitter.run = emitter.run, None
         assert run is not None, "something ran"
         emitter.check = None  # whether it still may run is found out before the next one

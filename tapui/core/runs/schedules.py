@@ -53,7 +53,6 @@ def runs_in_words(plan: EmitterPlan) -> str:
 
 
 def beginning(emitter: LiveEmitter) -> str:
-    """Return the line that tells of an emitter's start."""
     plan = emitter.plan
     if plan.runs in ("continuous", "provider"):
         words = " ".join((plan.command or "", *plan.args))

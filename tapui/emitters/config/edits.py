@@ -65,7 +65,6 @@ def without(document: JsonDocument, path: JsonPath) -> JsonDocument:
 
 
 def renamed(document: JsonDocument, key: str, new: str) -> JsonDocument:
-    """Return the document with another name for a key of its object."""
     expected = {new if name == key else name: value for name, value in document.value.items()}
     changed = document
     while spans := changed.member_spans((key,)):

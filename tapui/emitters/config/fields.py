@@ -129,7 +129,6 @@ class Fields:
         return EntryRefusedError(self.path if key is None else (*self.path, key), text)
 
     def warn(self, key: str, text: str) -> None:
-        """Say what is wrong with a key, which is not used then."""
         self.problems.warning((*self.path, key), text)
 
     def key(self, *names: str) -> str | None:
@@ -176,7 +175,6 @@ class Fields:
         return self.values[key] is not False
 
     def description(self) -> str:
-        """Return the description, cut where it is too long."""
         value = self.value("description")
         if value is None:
             return ""

@@ -98,7 +98,6 @@ class ConfigWatch:
             watched.files_since = now
 
     def look(self, now: float) -> list[ConfigChange]:
-        """Return what has changed and settled since the last look."""
         found: list[ConfigChange] = []
         for watched in self._folders.values():
             try:

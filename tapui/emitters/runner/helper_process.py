@@ -206,7 +206,6 @@ class HelperProcess:
 
     @property
     def was_silent(self) -> bool:
-        """Whether it was killed because it gave no sign of life."""
         is_ready = self.ready is not None
         return self._silent >= (self._patience.silent if is_ready else self._patience.starting)
 

@@ -190,7 +190,6 @@ class Window:
 
     @property
     def is_open(self) -> bool:
-        """Whether more may be sent."""
         return self.lines < self.most_lines and self.characters < self.most_characters
 
     def sent(self, lines: int, characters: int) -> None:
@@ -297,7 +296,6 @@ class LineSending:
         return [text[:LAST_CHARACTERS] for text in self._last]
 
     def count_truncated(self, count: int) -> None:
-        """Count lines that were cut."""
         self._truncated += count
 
     def note(self, lines: list[str]) -> None:
@@ -384,7 +382,6 @@ class LineSending:
             self._timers.once(self.flush, BATCH_SECONDS)
 
     def flush(self) -> None:
-        """Send what waits for more."""
         if not self._batch:
             return
         self._has_sent = True

@@ -312,7 +312,6 @@ class Run:
         )
 
     def _finish(self, ended: RunEnded) -> None:
-        """Let go of everything, and tell the end."""
         self._timers.cancel()
         for output in self._outputs:
             if output.timer is not None:

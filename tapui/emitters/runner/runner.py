@@ -99,7 +99,6 @@ class Runner:
 
     @property
     def pid(self) -> int | None:
-        """The helper's process id, while there is one."""
         return self._helper.pid if self._helper is not None else None
 
     def start(self, ask: RunStart) -> None:
@@ -258,7 +257,6 @@ class Runner:
         _log.info("%d processes were left of %d runs, and killed", killed, len(sent))
 
     def _end_runs(self, fault: str, *, everything: bool) -> None:
-        """End the runs that a helper had, or all of them."""
         for run, known in list(self._runs.items()):
             if known.is_sent or everything:
                 self._end(RunEnded(run, error=fault, is_lost=True))

@@ -181,7 +181,6 @@ class Helper(asyncio.Protocol):
         self.tell(RunnerReady(os.getpid(), self._mark, self._is_reaper))
 
     def tell(self, message: RunnerMessage) -> None:
-        """Send a message to the gateway."""
         is_full = self._channel.get_write_buffer_size() > _MAX_UNSENT
         if not (self.is_leaving or (isinstance(message, RunCounted) and is_full)):
             self._channel.write(frame(message))

@@ -73,7 +73,6 @@ class _InUse:
         return self.configuration.entry(wanted.name, is_provider=wanted.is_provider)
 
     def drop_gone(self) -> None:
-        """Forget entries that are not in the file any more."""
         for known in (self.files, self.proposals):
             for one in [one for one in known if self.entry(one) is None]:
                 del known[one]
@@ -123,7 +122,6 @@ class FolderShell:
             self._claims.close()
 
     def check(self, effect: CheckEmitter) -> EmitterStanding:
-        """Return whether an entry of a folder's file may start."""
         with self._lock:
             return self._check(effect.folder, _EntryName(effect.name, effect.is_provider))
 
@@ -143,7 +141,6 @@ class FolderShell:
             return None
 
     def save(self, effect: SaveEmitter) -> SavedEmitter:
-        """Write an emitter into its folder's file."""
         with self._lock:
             if effect.folder not in self._folders:
                 return SavedEmitter(fault="the folder is not in use any more")
@@ -286,7 +283,6 @@ class FolderClaims:
         return None
 
     def release(self, folder: str) -> None:
-        """Let another gateway have a folder."""
         lock = self._held.pop(folder, None)
         if lock is not None:
             lock.close()

@@ -112,7 +112,6 @@ def _detail(
 
 
 def problems_in_words(folder: str, problems: Sequence[ConfigProblem]) -> list[str]:
-    """Return what is wrong in a folder's file, in one line."""
     if not problems:
         return []
     first = next((one for one in problems if one.is_error), problems[0])

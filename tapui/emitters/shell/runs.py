@@ -86,5 +86,4 @@ class RunShell:
         self._turn.answer(effect.ticket, tried)
 
     async def close(self) -> None:
-        """End all runs, and the helper process."""
         await self._runner.close(CLOSE_SECONDS)

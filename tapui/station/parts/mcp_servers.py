@@ -24,7 +24,6 @@ class McpServersPart:
         self._sessions = McpSessionsChanged(())
 
     def start(self, access: GatewayAccess) -> None:
-        """Hear of sessions from now on."""
         self._access = access
         access.turn.mcp_sessions = self._take
         access.turn.tell(access.turn.gateway.mcp_servers.begin)

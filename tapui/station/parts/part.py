@@ -76,7 +76,6 @@ class PartList:
         self._is_stopping = False
 
     def start(self, turn: LoopTurn, announced: GatewayFile, home: Home, options: Options) -> None:
-        """Start every part, in order."""
         for part in self._parts:
             access = GatewayAccess(
                 turn=turn,
