@@ -42,18 +42,18 @@ MAX_PASSED = 200_000
 """Records that one look backwards passes at most."""
 
 
-def stream_lines(timeline: Timeline, point: Point, asked: StreamRead) -> StreamLines:
+def stream_lines(timeline: Timeline, point: Point, wanted_: StreamRead) -> StreamLines:
     """Return the lines of a stream up to the moment. Raises `OSError`."""
-    wanted = min(max(asked.last, 0), limits.STREAM_LINES)
-    before = limits.MAX_SEQ if asked.before is None else asked.before
-    after = asked.after
-    until = asked.at if asked.before is None and after is None else None
+    wanted = min(max(wanted_.last, 0), limits.STREAM_LINES)
+    before = limits.MAX_SEQ if wanted_.before is None else wanted_.before
+    after = wanted_.after
+    until = wanted_.at if wanted_.before is None and after is None else None
     # Of lines after a number the first are wanted, which are met last.
-    found: deque[Line] = deque(maxlen=None if after is None else wanted)
+    lines: deque[Line] = deque(maxlen=None if after is None else wanted)
     for event in _posted(timeline, point.last):
-        if after is None and len(found) == wanted:
+        if after is None and len(lines) == wanted:
             break
-        if event.stream != asked.stream or event.session_id != asked.session_id:
+        if event.stream != wanted_.stream or event.session_id != wanted_.session_id:
             continue
         line = event.line
         if line.seq >= before:
@@ -62,10 +62,10 @@ def stream_lines(timeline: Timeline, point: Point, asked: StreamRead) -> StreamL
             break
         before = line.seq  # a stream that began anew has its lines to itself
         if until is None or line.ts <= until:
-            found.append(line)
+            lines.append(line)
     if after is not None:
-        return StreamLines(asked.id, fitting(reversed(found)))
-    return StreamLines(asked.id, fitting(found)[::-1])
+        return StreamLines(wanted_.id, fitting(reversed(lines)))
+    return StreamLines(wanted_.id, fitting(lines)[::-1])
 
 
 def _posted(timeline: Timeline, last: Last | None) -> Iterator[StreamPosted]:
@@ -83,30 +83,30 @@ def _posted(timeline: Timeline, last: Last | None) -> Iterator[StreamPosted]:
                     yield record.event
 
 
-def turns(timeline: Timeline, point: Point, asked: TurnsRead) -> TurnsList:
+def turns(timeline: Timeline, point: Point, read: TurnsRead) -> TurnsList:
     """Return turns of a session, whole, as they were at the moment. Raises `OSError`."""
 
-    def told(turn: LiveTurn) -> Turn:
+    def whole(turn: LiveTurn) -> Turn:
         if turn.is_whole:
             return turn.told()
         return timeline.turn(turn.session_id, turn.number) or turn.told()
 
-    return turns_asked(point.state, asked, told)
+    return turns_asked(point.state, read, whole)
 
 
-def detail(timeline: Timeline, point: Point, asked: DetailRead) -> Detail | Error:
+def detail(timeline: Timeline, point: Point, read: DetailRead) -> Detail | Error:
     """Return all of a call, an approval or a provider as it was. Raises `OSError`."""
     state = point.state
-    if asked.of == "provider" and (known := state.providers.get(asked.subject)) is not None:
-        return Detail(asked.id, provider=known)
+    if read.of == "provider" and (known := state.providers.get(read.subject)) is not None:
+        return Detail(read.id, provider=known)
     entries: list[Entry] = []
-    if asked.of in DETAIL_KINDS and point.last is not None:
-        about = ReadRecords(0, None, RecordsAbout(asked.subject, DETAIL_KINDS[asked.of]))
+    if read.of in DETAIL_KINDS and point.last is not None:
+        about = ReadRecords(0, None, RecordsAbout(read.subject, DETAIL_KINDS[read.of]))
         for folder in timeline.journal.folders:
             entries += lookup.find(folder, point.last.run, about)
         last = point.last
         entries = [one for one in entries if not last.is_before(one)]
-    return detail_asked(state, asked, entries)
+    return detail_asked(state, read, entries)
 
 
 _log = logging.getLogger(__name__)
@@ -167,7 +167,6 @@ class ReplayFeed:
             self._items.put_nowait(fault)
 
     async def stop(self, deadline: float) -> None:
-        """Leave; a thread that reads ends at its next look."""
         self._is_stopping = True
         self._items.put_nowait(None)
         tasks, self._tasks = self._tasks, []
@@ -203,7 +202,6 @@ class ReplayFeed:
         )
 
     def now(self) -> float:
-        """When the last event happened, in seconds since the epoch."""
         return self._now
 
     def step(self, events: int) -> None:
@@ -214,7 +212,6 @@ class ReplayFeed:
         self._orders.put_nowait(partial(self._step_turn, direction))
 
     def go_to(self, seconds: float) -> None:
-        """Go to a time, in seconds since the epoch."""
         self._orders.put_nowait(partial(self._go_to_time, seconds))
 
     def play(self) -> None:
@@ -282,20 +279,15 @@ class ReplayFeed:
 
     async def _step(self, events: int) -> None:
         self._is_playing = False
-        if self._timeline is None or not self._is_exact:
-            self._still_reading()
-            return
-        await self._go(self._point.number + events)
+        if self._is_ready():
+            await self._go(self._point.number + events)
 
     async def _step_turn(self, direction: int) -> None:
         self._is_playing = False
         timeline = self._timeline
-        if timeline is None or not self._is_exact:
-            self._still_reading()
-            return
-        number = self._point.number
-        find = timeline.turn_after if direction > 0 else timeline.turn_before
-        await self._go(find(number))
+        if timeline is not None and self._is_ready():
+            find = timeline.turn_after if direction > 0 else timeline.turn_before
+            await self._go(find(self._point.number))
 
     async def _go_to_time(self, seconds: float) -> None:
         self._is_playing = False
@@ -308,11 +300,9 @@ class ReplayFeed:
         await self._go(await asyncio.to_thread(timeline.number_at, ts))
 
     async def _toggle(self) -> None:
-        if self._timeline is None or not self._is_exact:
-            self._still_reading()
-            return
-        self._is_playing = not self._is_playing
-        self._show_bar()
+        if self._is_ready():
+            self._is_playing = not self._is_playing
+            self._show_bar()
 
     async def _play_on(self) -> None:
         """Show what is due: the next event and what happened within a moment after it."""
@@ -413,6 +403,13 @@ class ReplayFeed:
 
     def _tell(self, text: str) -> None:
         self._items.put_nowait(Notice(text, "warning"))
+
+    def _is_ready(self) -> bool:
+        """Return whether any event can be gone to; else say how far the reading is."""
+        if self._is_exact:
+            return True
+        self._still_reading()
+        return False
 
     def _still_reading(self) -> None:
         share = self._timeline.share if self._timeline else 0.0

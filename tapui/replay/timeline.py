@@ -39,11 +39,11 @@ class Recorded:
 
     def __init__(self, folders: Iterable[Path]) -> None:
         self.folders = list(dict.fromkeys(folder.resolve() for folder in folders))
-        self._found = {file_id(one): one for folder in self.folders for one in record_files(folder)}
+        self._files = {file_id(one): one for folder in self.folders for one in record_files(folder)}
 
     @property
     def size(self) -> int:
-        return sum(one.size for one in self._found.values())
+        return sum(one.size for one in self._files.values())
 
     def read(self, offsets: Mapping[FileId, int]) -> Iterator[Placed]:
         """Yield what follows the offsets (of a file that they lack: all), in order.
@@ -65,24 +65,20 @@ class Recorded:
 
     def _sources(self, folder: Path) -> list[Source]:
         now = {file_id(one): one for one in record_files(folder)}
-        found = []
-        for id_, one in self._found.items():
-            if _folder(one) != folder:
+        sources = []
+        for id_, one in self._files.items():
+            if one.path.parent != folder:
                 continue
             there = now.get(id_)
             if there is None or not there.is_of(one.head):
                 raise FileNotFoundError(errno.ENOENT, "the records were deleted", str(one.path))
-            found.append(dataclasses.replace(there, size=min(there.size, one.size)))
+            sources.append(dataclasses.replace(there, size=min(there.size, one.size)))
         # Rotation moves a file to the front of those of its collection, never past an older one.
-        return found
+        return sources
 
 
 def file_id(source: Source) -> FileId:
     return source.device, source.inode
-
-
-def _folder(source: Source) -> Path:
-    return source.path.parent
 
 
 def _keyed(
@@ -100,7 +96,8 @@ MARK_BYTES = 256 * 1024
 """Bytes of records between two marks at least."""
 MARKS = 512
 """About so many marks are kept of a large journal."""
-_ASK_AFTER = 500
+ASK_AFTER = 500
+"""Events after which a survey looks whether it is to end."""
 
 
 class Last(NamedTuple):
@@ -146,15 +143,18 @@ class Timeline:
     does not know.
     """
 
-    def __init__(self, journal: Recorded) -> None:
+    def __init__(
+        self, journal: Recorded, *, mark_bytes: int = MARK_BYTES, ask_after: int = ASK_AFTER
+    ) -> None:
         self.journal = journal
+        self._ask_after = ask_after
         self.number = 0
         self.damaged = 0
         self.unknown = 0
         self.is_complete = False
         self._read = 0
         self._newest = ""
-        self._spacing = max(MARK_BYTES, journal.size // MARKS)
+        self._spacing = max(mark_bytes, journal.size // MARKS)
         self._marks = [Milestone(0, "", None, {}, frozen(State()))]
         self._turn_numbers = array("q")
         self._starts: dict[tuple[str, int], int] = {}
@@ -196,7 +196,7 @@ class Timeline:
                     Milestone(point.number, self._newest, point.last, offsets, state)
                 )
             self.number = point.number
-            if point.number % _ASK_AFTER == 0 and stop():
+            if point.number % self._ask_after == 0 and stop():
                 return
         self.is_complete = True
 
@@ -258,7 +258,6 @@ class Timeline:
         return len(self._turn_numbers)
 
     def turn_at(self, number: int) -> int:
-        """Return how many turns had begun after `number` events."""
         return bisect_right(self._turn_numbers, number)
 
     def turn_after(self, number: int) -> int:
@@ -301,33 +300,38 @@ NEWEST = 500
 _FIRST = 20
 
 
-def opening(journal: Recorded, state_dir: Path) -> tuple[State, Entry | None]:
+def opening(journal: Recorded, state_dir: Path, newest: int = NEWEST) -> tuple[State, Entry | None]:
     """Return about the state at the end, and the last event.
 
-    It begins from the index's last checkpoint, else from the first records, and folds the newest
+    It begins from the index's last checkpoint, else from the first records, and folds the `newest`
     records of each collection. What happened between is missing until the journal was read.
     Raises `OSError`.
     """
     checkpoint = _checkpoint(journal, state_dir)
     state = State() if checkpoint is None else checkpoint.state
-    newest = [
+    records = [
         record
         for folder in journal.folders
         for collection in reader.ALL_COLLECTIONS
-        for record in reader.tail(folder, collection, NEWEST, damage=Damage())
+        for record in reader.tail(folder, collection, newest, damage=Damage())
     ]
-    found = _unique([*(_first(journal) if checkpoint is None else ()), *newest])
+    if checkpoint is None:  # the first records about the sessions say what these are
+        records += [
+            record
+            for folder in journal.folders
+            for record in islice(reader.scan(folder, "sessions"), _FIRST)
+        ]
+    unique = reader.in_order(list({(one.run, one.seq): one for one in records}.values()))
     if checkpoint is not None:
         known = Last(checkpoint.run, checkpoint.seq, checkpoint.ts)
-        found = [one for one in found if known.is_before(one)]
-    entries = [entry for record in found if (entry := record.entry()) is not None]
+        unique = [one for one in unique if known.is_before(one)]
+    entries = [entry for record in unique if (entry := record.entry()) is not None]
     for entry in entries:
         fold(state, entry.event, entry.ts)
     return state, entries[-1] if entries else None
 
 
 def _checkpoint(journal: Recorded, state_dir: Path) -> Checkpoint | None:
-    """Return the index's last checkpoint, where there is one that can be read."""
     if len(journal.folders) != 1:
         return None
     try:
@@ -340,16 +344,3 @@ def _checkpoint(journal: Recorded, state_dir: Path) -> Checkpoint | None:
         return None
     finally:
         connection.close()
-
-
-def _first(journal: Recorded) -> list[Record]:
-    """Return the first records about the sessions: they say what the sessions are."""
-    return [
-        record
-        for folder in journal.folders
-        for record in islice(reader.scan(folder, "sessions"), _FIRST)
-    ]
-
-
-def _unique(records: list[Record]) -> list[Record]:
-    return reader.in_order(list({(one.run, one.seq): one for one in records}.values()))

@@ -77,7 +77,7 @@ class IndexFinder:
             return None
         fields = msgspec.json.decode(record.line, type=dict[str, Raw])
         said = {name: given for name, given in fields.items() if name not in _HEAD}
-        return RecordText(body_of(Raw(encode(said))).text, hit.path, record.masked)
+        return RecordText(body_of(Raw(encode(said))), hit.path, record.masked)
 
     def interrupt(self) -> None:
         """End a search in another thread."""

@@ -10,7 +10,7 @@ from tapui.index.update import bring_up_to_date
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.records import register
-from tapui.replay.timeline import Recorded, Timeline, opening
+from tapui.replay.timeline import MARK_BYTES, Recorded, Timeline, opening
 from tests.index import played
 from tests.records.turns import Writer, opened, stamp, started
 from tests.rig.replayed import records, replay
@@ -28,24 +28,22 @@ def play(writer: Writer, workspace: Path | None = None) -> None:
         writer.turn(played.message(f"did {number}"), played.idle())
 
 
-def surveyed(folders: list[Path]) -> Timeline:
-    timeline = Timeline(Recorded(folders))
+SMALL_MARKS = 700
+"""Bytes between two marks: there are several in a short journal."""
+
+
+def surveyed(folders: list[Path], mark_bytes: int = MARK_BYTES) -> Timeline:
+    timeline = Timeline(Recorded(folders), mark_bytes=mark_bytes)
     timeline.survey(lambda: False)
     assert timeline.is_complete
     return timeline
 
 
-@pytest.fixture
-def small_marks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapui.replay.timeline.MARK_BYTES", 700)
-
-
-@pytest.mark.usefixtures("small_marks")
 def test_each_moment_is_the_fold_of_the_events_until_then(state: Path) -> None:
     with Writer(state) as writer:
         play(writer)
     folders = register.folders(state, "s1")
-    timeline = surveyed(folders)
+    timeline = surveyed(folders, SMALL_MARKS)
     entries = [entry for record in records(folders) if (entry := record.entry()) is not None]
     assert timeline.number == len(entries)
     folded = State()
@@ -61,11 +59,10 @@ def test_each_moment_is_the_fold_of_the_events_until_then(state: Path) -> None:
     assert timeline.number_at("2999") == timeline.number
 
 
-@pytest.mark.usefixtures("small_marks")
 def test_turns_are_found_by_where_they_begin(state: Path) -> None:
     with Writer(state) as writer:
         play(writer)
-    timeline = surveyed(register.folders(state, "s1"))
+    timeline = surveyed(register.folders(state, "s1"), SMALL_MARKS)
     assert timeline.turns == TURNS
     starts = [0]
     for number in range(1, TURNS + 1):
@@ -185,11 +182,10 @@ def test_records_that_are_gone_or_others_are_told(state: Path) -> None:
         timeline.number_at(stamp(4))
 
 
-def test_a_survey_can_be_ended(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tapui.replay.timeline._ASK_AFTER", 5)
+def test_a_survey_can_be_ended(state: Path) -> None:
     with Writer(state) as writer:
         play(writer)
-    timeline = Timeline(Recorded(register.folders(state, "s1")))
+    timeline = Timeline(Recorded(register.folders(state, "s1")), ask_after=5)
     timeline.survey(lambda: True)
     assert (timeline.number, timeline.is_complete) == (5, False)
     assert 0 < timeline.share < 1
@@ -202,26 +198,22 @@ def test_the_end_is_known_at_once_from_the_index(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 1)
-    monkeypatch.setattr("tapui.replay.timeline.NEWEST", 4)
     with Writer(state) as writer:
         play(writer)
         assert bring_up_to_date(state, 30) == "current"
         writer.turn(started("s1", "later"))
     folders = register.folders(state, "s1")
-    found, last = opening(Recorded(folders), state)
+    found, last = opening(Recorded(folders), state, newest=4)
     assert found == replay(folders)
     assert last is not None
     assert last.seq == writer.seq
 
 
-def test_without_an_index_the_end_is_about_known(
-    state: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("tapui.replay.timeline.NEWEST", 4)
+def test_without_an_index_the_end_is_about_known(state: Path) -> None:
     with Writer(state) as writer:
         play(writer)
         writer.turn(started("s1", "later"))
-    found, last = opening(Recorded(register.folders(state, "s1")), state)
+    found, last = opening(Recorded(register.folders(state, "s1")), state, newest=4)
     assert list(found.sessions) == ["s1"]
     assert list(found.calls) == ["later"]
     assert last is not None

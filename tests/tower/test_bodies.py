@@ -4,9 +4,10 @@ import pytest
 from msgspec import Raw, json
 
 from tapui.projection.cuts import approval_head, call_head
+from tapui.projection.requests.kind import detail_of
 from tapui.projection.state import State
 from tapui.tower.app.view import Happening, View
-from tapui.tower.calls.bodies import SHOWN_CHARS, Bodies
+from tapui.tower.calls.bodies import SHOWN_CHARS, Bodies, body_of, data_of, shortened
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -24,27 +25,25 @@ def bodies() -> Bodies:
 def test_arguments_are_set_out_without_escapes(bodies: Bodies) -> None:
     args = Raw(b'{"a":[1,{"b":null}],"say":"\\u201cunit tests\\u201d\\nand \\"more\\""}')
     found = bodies.arguments(call("c1", "greet", args=args))
-    assert found.is_whole
-    assert found.text == ('a:\n  - 1\n  - b: null\nsay:\n  \u201cunit tests\u201d\n  and "more"')
+    assert found == ('a:\n  - 1\n  - b: null\nsay:\n  \u201cunit tests\u201d\n  and "more"')
 
 
 def test_a_text_cannot_pass_for_a_name_beside_it(bodies: Bodies) -> None:
     found = bodies.arguments(call("c1", "greet", args=Raw(json.encode({"a": "x\nb: 2", "c": []}))))
-    assert found.text.splitlines() == ["a:", "  x", "  b: 2", "c: []"]
+    assert found.splitlines() == ["a:", "  x", "  b: 2", "c: []"]
 
 
 def test_what_is_very_deep_is_one_line(bodies: Bodies) -> None:
     deep = b'{"a":' * 200 + b"1" + b"}" * 200
     found = bodies.arguments(call("c1", "greet", args=Raw(deep)))
-    assert len(found.text.splitlines()) == 41
+    assert len(found.splitlines()) == 41
 
 
 def test_a_head_says_how_much_there_was(bodies: Bodies) -> None:
     cut = subjects.Cut(head='{"text":"abc', size=123_456, sha256="")
     found = bodies.result(call("c1", "greet", state="done", data_cut=cut))
-    assert not found.is_whole
-    assert found.text.startswith('{"text":"abc')
-    assert "123,456 bytes in all" in found.text
+    assert found.startswith('{"text":"abc')
+    assert "123,456 bytes in all" in found
 
 
 def test_what_an_event_brought_whole_is_shown_whole() -> None:
@@ -54,36 +53,29 @@ def test_what_an_event_brought_whole_is_shown_whole() -> None:
     view.apply([ev.Entry("r1", 1, at(), started)])
     assert view.state.calls["c1"].args is None, "the state keeps its head"
     found = Bodies(view, lambda _message: None).arguments(view.state.calls["c1"])
-    assert found.is_whole
-    assert len(found.text) > 100_000
+    assert len(found) > 100_000
 
 
-def test_nothing_is_shown_beyond_the_limit(bodies: Bodies) -> None:
-    line = Line(seq=1, ts=at(), level="keep", event="y" * (SHOWN_CHARS + 7), metadata=None)
-    found = bodies.line(line)
-    assert not found.is_whole
-    assert found.text.startswith("y" * SHOWN_CHARS + "\n")
-    assert "7 more characters" in found.text
+def test_nothing_is_shown_beyond_the_limit() -> None:
+    found = shortened("y" * (SHOWN_CHARS + 7))
+    assert found.startswith("y" * SHOWN_CHARS + "\n")
+    assert "7 more characters" in found
 
 
 @pytest.mark.parametrize("broken", [b"{", b"[" * 5000, b"\xff\xfe"])
-def test_what_is_not_json_is_shown_as_it_is(bodies: Bodies, broken: bytes) -> None:
-    line = Line(seq=1, ts=at(), level="keep", event="e", metadata=Raw(broken))
-    found = bodies.metadata(line)
-    assert found is not None
-    assert found.text == broken.decode("utf-8", "replace")
+def test_what_is_not_json_is_shown_as_it_is(broken: bytes) -> None:
+    assert body_of(Raw(broken)) == broken.decode("utf-8", "replace")
 
 
 def test_no_data_is_none(bodies: Bodies) -> None:
-    assert bodies.happening(Happening(at(), "session.idle", None, None)) is None
-    assert bodies.happening(Happening(at(), "session.idle", Raw(b"{}"), None)) is None
-    assert bodies.metadata(Line(seq=1, ts=at(), level="keep", event="e", metadata=None)) is None
-    assert bodies.arguments(call("c1", "greet")).text == "(nothing)"
+    assert data_of(Happening(at(), "session.idle", None, None)) is None
+    assert data_of(Happening(at(), "session.idle", Raw(b"{}"), None)) is None
+    assert bodies.arguments(call("c1", "greet")) == "(nothing)"
 
 
 @pytest.mark.parametrize("detail", [{"kind": "shell"}, "text", None, [1]])
-def test_a_request_is_a_mapping_whatever_was_sent(bodies: Bodies, detail: object) -> None:
-    found = bodies.detail(approval("a1", "permission", detail))
+def test_a_request_is_a_mapping_whatever_was_sent(detail: object) -> None:
+    found = detail_of(approval("a1", "permission", detail))
     assert found == (detail if isinstance(detail, dict) else {"detail": detail})
 
 

@@ -9,7 +9,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from tapui.tower.app import buffers
 from tapui.tower.app.buffers import Ring
-from tapui.tower.streams import lines as lines_module
 from tapui.tower.streams.lines import Lines
 from tapui.tower.table.filter import MAX_PATTERN, MAX_SUBJECT, FilterError, Undecided, parse
 from tapui.wire.message import Line
@@ -22,10 +21,9 @@ TEXTS = st.text("abA1 ", max_size=4)
 
 @pytest.fixture(autouse=True, scope="module")
 def small_rings() -> Iterator[None]:
-    """Rings of 12 lines, so that eviction and the limit of what is held come soon."""
+    """Rings of 12 lines, so that eviction comes soon."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(buffers, "RING_LINES", 12)
-        patch.setattr(lines_module, "HELD_LINES", 20)
         yield
 
 
@@ -36,7 +34,7 @@ class Tailing(RuleBasedStateMachine):
         super().__init__()
         self.ring = Ring()
         self.next = 40
-        self.lines = Lines()
+        self.lines = Lines(held_lines=20)
         self.lines.open({KEY: self.ring})
         self.shown: list[Line] = []
         self.taken = True
@@ -145,11 +143,10 @@ TestTailing.settings = settings(
 )
 
 
-def test_what_is_held_is_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lines_module, "HELD_BYTES", 1000)
+def test_what_is_held_is_bounded_in_bytes() -> None:
     ring = Ring()
     ring.append(line(1))
-    lines = Lines()
+    lines = Lines(held_lines=20, held_bytes=1000)
     lines.open({KEY: ring})
     lines.work()
     lines.stop()
@@ -169,7 +166,7 @@ def test_filtering_takes_small_turns() -> None:
     for seq in range(1, 13):
         ring.append(line(seq))
     ticks = iter(range(1000))
-    lines = Lines(timer=lambda: next(ticks))
+    lines = Lines(timer=lambda: next(ticks), held_lines=20)
     lines.open({KEY: ring})
     lines.set_filter(parse("line"))
     assert lines.work(3) is True
@@ -183,7 +180,7 @@ def test_a_slow_pattern_is_refused_and_the_old_one_stays() -> None:
     ring = Ring()
     for seq in range(1, 13):
         ring.append(line(seq, "a" * 50 + "!"))
-    lines = Lines()
+    lines = Lines(held_lines=20)
     lines.open({KEY: ring})
     lines.set_filter(parse("A!"))
     with pytest.raises(FilterError, match="too slow"):
@@ -196,7 +193,7 @@ def test_a_slow_pattern_is_refused_and_the_old_one_stays() -> None:
 def test_lines_that_come_later_and_are_slow_are_counted_and_not_shown() -> None:
     ring = Ring()
     ring.append(line(1, "aaa"))
-    lines = Lines()
+    lines = Lines(held_lines=20)
     lines.open({KEY: ring})
     lines.set_filter(parse(r"re:^(a|aa|a?a)+$"))
     lines.work()

@@ -10,7 +10,6 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tapui.projection.state import StreamKey
 from tapui.tower.app import buffers as rings_module
 from tapui.tower.app.buffers import Ring
-from tapui.tower.streams import lines as lines_module
 from tapui.tower.streams.lines import Lines, WantedPage
 from tapui.tower.table.filter import parse
 from tapui.wire.message import Line
@@ -25,8 +24,6 @@ HELD = 24
 def small_rings() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rings_module, "RING_LINES", 8)
-        patch.setattr(lines_module, "HELD_LINES", HELD)
-        patch.setattr(lines_module, "STREAM_LINES", PAGE)
         yield
 
 
@@ -38,7 +35,7 @@ class Reading(RuleBasedStateMachine):
         self.records: dict[StreamKey, list[Line]] = {key: [] for key in KEYS}
         self.rings = {key: Ring() for key in KEYS}
         self.now = 0
-        self.lines = Lines()
+        self.lines = Lines(held_lines=HELD, page_lines=PAGE)
         for key in KEYS:
             self._post(key)
         self.lines.open(self.rings)

@@ -164,7 +164,7 @@ class TowerApp(BaseApp):
 
     def _take_answers(self, item: FeedItem) -> None:
         """Let those see an item that wait for answers to what was sent here."""
-        for waiting in (self.calls_made, self.orders, self._starts.started):
+        for waiting in (self.calls_made, self.orders, self._starts):
             waiting.take(item)
 
     # Frames

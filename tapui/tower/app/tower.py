@@ -23,7 +23,7 @@ from tapui.tower.calls.bodies import Bodies
 from tapui.tower.keys.bindings import KeyQueue
 from tapui.tower.keys.names import key_name, key_names
 from tapui.tower.keys.table import BY_ID, keymap
-from tapui.tower.sessions.sent_orders import OrdersGiven
+from tapui.tower.sessions.sent_orders import SentOrders
 from tapui.tower.textual.inside import PlainApp
 from tapui.tower.textual.terminal import RESET_TITLE, AsciiGlyphs, Clipboard
 from tapui.tower.themes.theme_files import builtin_folder
@@ -105,7 +105,7 @@ class Tower(PlainApp):
         self.view = View()
         self.bodies = Bodies(self.view, self.send)
         self.calls_made = CallsMade(self.send, lambda: self.view.touch("calls"), clock)
-        self.orders = OrdersGiven(self.send)
+        self.orders = SentOrders(self.send)
         self.on_rule = on_rule
         folders = [builtin_folder()] if theme_folders is None else theme_folders
         self.themes = ThemeChoice(self, folders, on_theme)

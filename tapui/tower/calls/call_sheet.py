@@ -13,7 +13,7 @@ from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import Bodies
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.textual.sheet import ConfirmScreen, Keys, Sheet, alone, fact
+from tapui.tower.textual.sheet import Sheet, confirm, fact
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import can_cancel, duration_of, taken
 from tapui.wire import subjects
@@ -25,9 +25,7 @@ def ask_cancel(tower: Tower, app: App[object], call: subjects.Call) -> None:
     """Ask whether `call`, which was under the cursor, is to be cancelled; cancel it on *yes*."""
     view = tower.view
 
-    def answered(is_sure: bool | None) -> None:
-        if not is_sure:
-            return
+    def cancel() -> None:
         now = view.call(call.id)
         if now is not None and can_cancel(now):
             tower.send(CallCancel(id=call.id))
@@ -42,7 +40,7 @@ def ask_cancel(tower: Tower, app: App[object], call: subjects.Call) -> None:
         one.kind == "mode" and one.session_id == call.session_id for one in view.waiting
     ):
         lines.append("A mode switch that this call asked for is withdrawn.")
-    app.push_screen(ConfirmScreen(f"Cancel {call.tool}?", lines, "cancel the call"), answered)
+    confirm(app, f"Cancel {call.tool}?", lines, "cancel the call", cancel)
 
 
 class CallScreen(Sheet):
@@ -51,10 +49,8 @@ class CallScreen(Sheet):
     TOPICS = frozenset({"calls", "clock"})
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
 
-    def __init__(self, call_id: str, keys: Keys = alone) -> None:
-        super().__init__(call_id, keys)
-        self._last: subjects.Call | None = None
-        self._is_waiting = False
+    _last: subjects.Call | None = None
+    _is_waiting = False
 
     def go_to(self, key: str) -> None:
         self._last = None
@@ -104,7 +100,7 @@ def call_parts(bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
         parts += [Paragraph(""), title("progress"), value(call.progress)]
     changed = edited(bodies.edits(call))
     if not changed:
-        parts += [Paragraph(""), title("arguments"), value(bodies.arguments(call).text)]
+        parts += [Paragraph(""), title("arguments"), value(bodies.arguments(call))]
     parts += changed
     if call.error is not None:
         code = f" {call.error_code}" if call.error_code else ""
@@ -115,7 +111,7 @@ def call_parts(bodies: Bodies, call: subjects.Call) -> list[Paragraph]:
             file += f"\n{call.file.note}"
         parts += [Paragraph(""), title("result, in a file"), value(file)]
     elif call.state == "done":
-        result = bodies.result(call).text
+        result = bodies.result(call)
         is_diff = result.startswith(("diff --git ", "--- ")) and "\n@@" in result
         parts += [Paragraph(""), title("result")]
         parts += changes(result) if is_diff else [value(result)]

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import ClassVar
 
 from msgspec import Raw
@@ -47,9 +48,9 @@ def by_tool(calls: Iterable[Call]) -> list[ToolTimes]:
 
     Calls that were cancelled count, but how long they took says nothing of their tool.
     """
-    found: dict[str, ToolTimes] = {}
+    tools: dict[str, ToolTimes] = {}
     for call in calls:
-        times = found.setdefault(call.tool, ToolTimes(call.tool, call))
+        times = tools.setdefault(call.tool, ToolTimes(call.tool, call))
         times.last = call
         times.calls += 1
         if is_in_flight(call):
@@ -58,14 +59,12 @@ def by_tool(calls: Iterable[Call]) -> list[ToolTimes]:
         times.failed += has_failed(call)
         if call.duration is not None and call.state != "cancelled":
             times.took.append(call.duration)
-    for times in found.values():
+    for times in tools.values():
         times.took.sort()
-    return sorted(found.values(), key=lambda one: one.tool.casefold())
+    return sorted(tools.values(), key=lambda one: one.tool.casefold())
 
 
 def percentile(rising: Sequence[float], share: float) -> float | None:
-    """Return the smallest of some values that at least `share` of them (0 to 1) do not exceed
-    (the nearest rank); None where there are none."""
     if not rising:
         return None
     return rising[max(math.ceil(share * len(rising)) - 1, 0)]
@@ -134,26 +133,24 @@ calls that this tower holds; half of them took no longer than *p50*, 19 of 20 no
         return call.tool if call is not None else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Call the tool again, stop the call."""
         call = self._call()
         if call is None:
             return []
-        found = []
+        actions = []
         if self.tower.can_call and can_call(self.tower.view, call):
-            found.append(RowAction("r", "run this tool again, with these arguments", self._again))
+            again = partial(self._again, call)
+            actions.append(RowAction("r", "run this tool again, with these arguments", again))
         if can_cancel(call):
-            found.append(RowAction("x", "cancel the call", self.action_stop))
-        return found
+            actions.append(RowAction("x", "cancel the call", self.action_stop))
+        return actions
 
-    def _again(self) -> None:
+    def _again(self, call: Call) -> None:
         """Open the workbench with the call's tool and arguments."""
-        call = self._call()
-        if call is not None:
-            from tapui.tower.workbench.tools import call_in
+        from tapui.tower.workbench.tools import call_in
 
-            given = self.tower.view.arguments(call)
-            arguments = given if isinstance(given, Raw) else None
-            call_in(self.tower, call.session_id, tool=call.tool, arguments=arguments)
+        known = self.tower.view.arguments(call)
+        arguments = known if isinstance(known, Raw) else None
+        call_in(self.tower, call.session_id, tool=call.tool, arguments=arguments)
 
     def action_stop(self) -> None:
         call = self._call()
@@ -208,7 +205,6 @@ class _Rows:
         self._made: dict[str, tuple[subjects.Call, str, Row]] = {}
 
     def of(self, view: View, give_way: Callable[[], None]) -> list[Row]:
-        """Return the rows, newest first."""
         made: dict[str, tuple[subjects.Call, str, Row]] = {}
         names: dict[str, str] = {}
         for call in reversed(view.state.recent_calls.values()):
@@ -251,12 +247,12 @@ def _tool_row(one: ToolTimes) -> Row:
 
 def _gate_row(view: View, gate: subjects.Gate) -> Row:
     mark = marks.GATE[gate.state]
-    asked = f"asks {', '.join(gate.providers)}"
+    asks = f"asks {', '.join(gate.providers)}"
     return Row(
         _GATE + gate.id,
         (
             Cell(gate.tool, "strong"),
-            Cell(f"{asked}: {gate.reason}" if gate.reason else asked),
+            Cell(f"{asks}: {gate.reason}" if gate.reason else asks),
             Cell(mark.word, mark.tone, mark.glyph, mark.tone),
             Cell(""),
             Cell(view.session_name(gate.session_id), "muted"),
@@ -296,12 +292,11 @@ def _row(view: View, call: subjects.Call) -> Row:
 def _about(view: View, call: subjects.Call) -> str:
     """Return what a call is about: its main argument, then how far it is or why it failed."""
     more = call.error if call.state == "failed" else call.progress if is_in_flight(call) else None
-    said = within(summary_of(call), view.folder_of(call.session_id))
-    return "   ".join(one for one in (said, more) if one)
+    summary = within(summary_of(call), view.folder_of(call.session_id))
+    return "   ".join(one for one in (summary, more) if one)
 
 
 def _is_late(call: subjects.Call, now: float) -> bool:
-    """Return whether a call in flight has used most of its time."""
     if not is_in_flight(call) or not call.timeout:
         return False
     return (times.since(call.started_at, now) or 0.0) * 1000 > 0.8 * call.timeout

@@ -41,7 +41,7 @@ _trial_ids = count(1)
 _AT_RULE = re.compile(r"rules\[(\d+)\](?:\.match)?: (.*)", re.DOTALL)
 
 
-class _Asked(NamedTuple):
+class _Trial(NamedTuple):
     """A question: its id, what it is about, and the rule that is tried alone."""
 
     id: str
@@ -64,7 +64,7 @@ class FilterTrials:
         self._send = send
         self._in_force = list(in_force)
         self._written = list(in_force)
-        self._asked: _Asked | None = None
+        self._pending: _Trial | None = None
         self._is_stale = True
         self._alone: list[int] = []
         self.before: dict[int, TriedSeq] | None = None
@@ -80,7 +80,7 @@ class FilterTrials:
 
     @property
     def is_done(self) -> bool:
-        return not self._is_stale and (self._asked is None or self._asked.about == "one rule")
+        return not self._is_stale and (self._pending is None or self._pending.about == "one rule")
 
     def want(self, rules: Sequence[FilterRule]) -> None:
         """Try these rules, as soon as the question before is answered."""
@@ -93,43 +93,43 @@ class FilterTrials:
         self.step()
 
     def step(self) -> None:
-        """Take the answer that has come, and ask what is to be asked next."""
-        asked = self._asked
-        if asked is not None:
-            answer = self._view.trials.take(asked.id)
+        """Take the answer that has come, and ask the next question."""
+        trial = self._pending
+        if trial is not None:
+            answer = self._view.trials.take(trial.id)
             if answer is not None:
-                self._asked = None
-                self._take(asked, answer)
-            elif self._view.trials.awaits(asked.id):
+                self._pending = None
+                self._take(trial, answer)
+            elif self._view.trials.awaits(trial.id):
                 return
             else:  # it was asked of a link that is gone
-                self._asked, self._is_stale = None, True
+                self._pending, self._is_stale = None, True
         self._ask_next()
 
     def refused(self, error: Error) -> bool:
         """The gateway refuses to try; return whether it was asked here."""
-        asked = self._asked
-        if asked is None or error.reply_to != "emitter.try":
+        trial = self._pending
+        if trial is None or error.reply_to != "emitter.try":
             return False
-        self._asked = None
-        found = _AT_RULE.match(error.message)
-        if asked.about == "written" and found is not None:
+        self._pending = None
+        at_rule = _AT_RULE.match(error.message)
+        if trial.about == "written" and at_rule is not None:
             if not self._is_stale:
-                self.bad[int(found[1])] = found[2]
-        elif asked.about == "in force":
+                self.bad[int(at_rule[1])] = at_rule[2]
+        elif trial.about == "in force":
             self.before = {}
             self.fault = error.message
-        elif asked.about == "written":
+        elif trial.about == "written":
             self.fault = error.message
         self._ask_next()
         return True
 
-    def _take(self, asked: _Asked, answer: EmitterTried) -> None:
+    def _take(self, trial: _Trial, answer: EmitterTried) -> None:
         lines = {line.seq: line for line in answer.lines}
-        if asked.about == "in force":
+        if trial.about == "in force":
             self.before = lines
             self.fault = answer.error or ""
-        elif asked.about == "written":
+        elif trial.about == "written":
             self.after = lines
             self.fault = answer.error or ""
             if not self._is_stale and any(line.undecided for line in answer.lines):
@@ -137,22 +137,22 @@ class FilterTrials:
         elif not self._is_stale:
             slow = sum(line.undecided for line in answer.lines)
             if slow:
-                self.slow[asked.rule] = slow
+                self.slow[trial.rule] = slow
 
     def _ask_next(self) -> None:
         if self.before is None:
-            self._ask(_Asked(_new_id(), "in force"), self._in_force)
+            self._ask(_Trial(_new_id(), "in force"), self._in_force)
         elif self._is_stale:
             self._is_stale = False
-            self._ask(_Asked(_new_id(), "written"), self._written)
+            self._ask(_Trial(_new_id(), "written"), self._written)
         elif self._alone:
             index = self._alone.pop(0)
-            self._ask(_Asked(_new_id(), "one rule", index), [self._written[index]])
+            self._ask(_Trial(_new_id(), "one rule", index), [self._written[index]])
 
-    def _ask(self, asked: _Asked, rules: list[FilterRule]) -> None:
-        self._asked = asked
-        self._view.trials.expect(asked.id)
-        self._send(EmitterTry(id=asked.id, emitter_id=self._emitter_id, rules=rules))
+    def _ask(self, trial: _Trial, rules: list[FilterRule]) -> None:
+        self._pending = trial
+        self._view.trials.expect(trial.id)
+        self._send(EmitterTry(id=trial.id, emitter_id=self._emitter_id, rules=rules))
 
 
 def _new_id() -> str:
@@ -209,7 +209,6 @@ class EmitterFilterScreen(LiveScreen[None]):
         self.rules = list(emitter.rules)
         self._tried = list(range(len(self.rules)))
         """The indexes of the rules that are tried: one without a pattern yet is not."""
-        self._trials: FilterTrials | None = None
         self._edited: int | None = None
         """The index of the rule whose pattern is being written."""
         self._is_new = False
@@ -229,8 +228,6 @@ class EmitterFilterScreen(LiveScreen[None]):
 
     def on_mount(self) -> None:
         self._pattern.display = False
-        super().on_mount()
-        self._table.focus()
         key = words.stream_key(self._emitter)
         if key in self.tower.view.state.streams:
             read_id = f"filter-{next(_ids)}"
@@ -241,7 +238,8 @@ class EmitterFilterScreen(LiveScreen[None]):
         self._trials = FilterTrials(
             self._emitter.id, self._in_force, self.tower.view, self.tower.send
         )
-        self._trials.step()
+        super().on_mount()
+        self._table.focus()
 
     @property
     def _table(self) -> Table:
@@ -253,7 +251,6 @@ class EmitterFilterScreen(LiveScreen[None]):
 
     @property
     def _at(self) -> int | None:
-        """The index of the selected rule; None without rules."""
         return self._table.cursor if self.rules else None
 
     # What is shown
@@ -261,8 +258,7 @@ class EmitterFilterScreen(LiveScreen[None]):
     def show(self, view: View, dirty: frozenset[str]) -> None:
         del dirty
         now = view.state.emitters.get(self._emitter.id)
-        if self._trials is not None:
-            self._trials.step()
+        self._trials.step()
         if self._is_sent and now is not None and (now.is_cut or list(now.rules) == self.rules):
             self.dismiss(None)
             return
@@ -270,7 +266,7 @@ class EmitterFilterScreen(LiveScreen[None]):
 
     def _paint(self, view: View) -> None:
         trials = self._trials
-        after = (trials.after if trials is not None else None) or {}
+        after = trials.after or {}
         decided = Counter(one.rule for one in after.values())
         table = self._table
         rows = [self._rule_row(index, rule, decided) for index, rule in enumerate(self.rules)]
@@ -293,7 +289,7 @@ class EmitterFilterScreen(LiveScreen[None]):
         at = self._tried.index(index) if index in self._tried else None
         rest: list[Piece] = []
         count_ = 0
-        if trials is not None and at is not None:
+        if at is not None:
             if at in trials.bad:
                 rest.append((f"   {trials.bad[at]}", "error"))
             elif at in trials.slow:
@@ -312,29 +308,28 @@ class EmitterFilterScreen(LiveScreen[None]):
 
     def _counts(self, after: dict[int, TriedSeq]) -> Content:
         trials = self._trials
-        if trials is None or trials.before is None or (not after and not trials.is_done):
+        if trials.before is None or (not after and not trials.is_done):
             return plain("Trying the rules …", "$text-muted")
         if not after:
             text = "Its stream has no lines of it yet: nothing to try the rules on."
             return plain(text, "$text-muted")
-        found = Counter(one.outcome for one in after.values())
+        outcomes = Counter(one.outcome for one in after.values())
         changed = sum(self._is_changed(seq, one) for seq, one in after.items())
-        said = ", ".join(f"{found[one]:,} {_DONE[one]}" for one in _OUTCOMES if found[one])
-        lead = f"{quantity(len(after), 'line')}: {said}"
+        counts = ", ".join(f"{outcomes[one]:,} {_DONE[one]}" for one in _OUTCOMES if outcomes[one])
+        lead = f"{quantity(len(after), 'line')}: {counts}"
         more = f"   {changed:,} would change" if changed else ""
         tone = "" if trials.is_done else "$text-muted"
         return plain(lead, tone) + plain(more, "bold")
 
     def _is_changed(self, seq: int, after: TriedSeq) -> bool:
-        before = self._trials.before if self._trials is not None else None
-        known = before.get(seq) if before else None
+        known = (self._trials.before or {}).get(seq)
         return known is not None and known.outcome != after.outcome
 
     def _line_rows(self, view: View, after: dict[int, TriedSeq]) -> list[Row]:
         key: StreamKey = words.stream_key(self._emitter)
         ring = view.rings.get(key)
         texts = {line.seq: line for line in ring.lines} if ring is not None else {}
-        before = (self._trials.before if self._trials is not None else None) or {}
+        before = self._trials.before or {}
         rows = []
         for seq, one in reversed(after.items()):
             line, was = texts.get(seq), before.get(seq)
@@ -360,23 +355,22 @@ class EmitterFilterScreen(LiveScreen[None]):
         return rows
 
     def _prompt(self) -> None:
-        said = self.query_one(".prompt", Static)
-        trials = self._trials
-        trouble = self._trouble or (trials.fault if trials is not None else "")
+        prompt = self.query_one(".prompt", Static)
+        trouble = self._trouble or self._trials.fault
         if trouble:
-            said.update(plain(trouble, "bold $error", limit=300))
+            prompt.update(plain(trouble, "bold $error", limit=300))
         elif self._is_sent:
-            said.update(plain("sent, waiting for the gateway …", "$text-muted"))
+            prompt.update(plain("sent, waiting for the gateway …", "$text-muted"))
         elif self._edited is not None:
-            said.update(plain("Enter takes the pattern, Esc drops it.", "$text-muted"))
+            prompt.update(plain("Enter takes the pattern, Esc drops it.", "$text-muted"))
         elif self.rules == self._in_force:
             text = "Nothing is changed." if self.rules else "No rule: every line is kept."
-            said.update(plain(text, "$text-muted"))
+            prompt.update(plain(text, "$text-muted"))
         else:
             write = self.tower.key_of("rule-write")
             kept = f"    {write} writes them into the file, too" if self._can_write else ""
             text = "Enter applies these rules to the lines that follow"
-            said.update(plain(text, "bold $success") + plain(kept, "$text-muted"))
+            prompt.update(plain(text, "bold $success") + plain(kept, "$text-muted"))
 
     # Rules
 
@@ -458,8 +452,7 @@ class EmitterFilterScreen(LiveScreen[None]):
     def _changed(self) -> None:
         self._trouble, self._is_sent, self._drops_changes = "", False, False
         self._tried = [index for index, one in enumerate(self.rules) if one.match]
-        if self._trials is not None:
-            self._trials.want([self.rules[index] for index in self._tried])
+        self._trials.want([self.rules[index] for index in self._tried])
         self._paint(self.tower.view)
 
     # Applying
@@ -492,14 +485,14 @@ class EmitterFilterScreen(LiveScreen[None]):
         if self.rules == self._in_force:
             self.dismiss(None)
             return False
-        for at, why in (self._trials.bad if self._trials is not None else {}).items():
+        for at, why in self._trials.bad.items():
             self._say(f"Rule {self._tried[at] + 1} is no pattern: {why}")
             return False
         return True
 
     def refused(self, error: Error) -> bool:
         """The gateway did not try the rules, or did not take them."""
-        if self._trials is not None and self._trials.refused(error):
+        if self._trials.refused(error):
             self._paint(self.tower.view)
             return True
         if error.reply_to not in ("emitter.filter", "emitter.keep"):
@@ -529,7 +522,6 @@ class EmitterFilterScreen(LiveScreen[None]):
             self._say(f"The rules are changed and not applied: {closes} again drops that.")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done now is not offered."""
         if action in ("edit_rule", "remove_rule", "next_outcome", "move_rule"):
             return bool(self.rules) and self._edited is None
         if action == "add_rule":

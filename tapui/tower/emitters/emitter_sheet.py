@@ -1,9 +1,5 @@
 """One emitter: what it runs and when, the outcome of its lines, and how its runs went."""
 
-from typing import ClassVar
-
-from textual.binding import BindingType
-
 from tapui import times
 from tapui.projection import approvals
 from tapui.projection.paragraphs import Paragraph, title, value
@@ -27,8 +23,7 @@ _RUN_GLYPHS = {"ok": "✓", "error": "✗", "cancelled": "⊘", "denied": "⊘"}
 class EmitterScreen(Sheet):
     """`key` is the emitter's id."""
 
-    TOPICS: ClassVar[frozenset[str]] = frozenset({"emitters", "sessions", "clock"})
-    BINDINGS: ClassVar[list[BindingType]] = []
+    TOPICS = frozenset({"emitters", "sessions", "clock"})
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint its present state; once it is gone, the last one."""
@@ -36,7 +31,7 @@ class EmitterScreen(Sheet):
         emitter = view.state.emitters.get(self.key)
         if emitter is None:
             return
-        emitter = self.tower.bodies.emitter(emitter)
+        emitter = self.tower.bodies.whole(emitter)
         mark = marks.of_emitter(emitter)
         due = words.next_of(emitter, view.now)
         note = f"{mark.word}, next run in {due}" if due else mark.word
@@ -45,11 +40,11 @@ class EmitterScreen(Sheet):
         rest = "The rest of it is being read …" if emitter.is_cut else ""
         text = value(words.text_of(emitter), "strong")
         parts = [text, *([Paragraph(rest, "warning")] if rest else []), Paragraph("")]
-        parts += [*_state(view, emitter), *_facts(view, emitter), *_filter(emitter)]
+        parts += [*_state(emitter), *_facts(view, emitter), *_filter(emitter)]
         self.reader.set_parts(parts + _runs(view, emitter))
 
 
-def _state(view: View, emitter: Emitter) -> list[Paragraph]:
+def _state(emitter: Emitter) -> list[Paragraph]:
     parts: list[Paragraph] = []
     if emitter.why:
         parts += fact("why", emitter.why)
@@ -64,7 +59,6 @@ def _state(view: View, emitter: Emitter) -> list[Paragraph]:
         )
     elif emitter.waiting:
         parts += fact("waits", f"{quantity(emitter.waiting, 'line')} to be sent to the agent")
-    del view
     return parts
 
 
@@ -89,9 +83,9 @@ def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
         return parts
     if emitter.kind == "provider":
         return [*parts, *fact("runs in", emitter.cwd), *fact("stream", emitter.stream)]
-    said = _INJECTORS[emitter.injector]
+    injector = _INJECTORS[emitter.injector]
     if emitter.delivery == "all" and emitter.injector != "disabled":
-        said = "every line that is kept is sent to the agent"
+        injector = "every line that is kept is sent to the agent"
     lines = (
         f"{counts.lines:,} read: {counts.dropped:,} dropped, {counts.kept:,} kept,"
         f" {counts.surfaced:,} surfaced, {counts.injected:,} injected, {counts.held:,} held"
@@ -110,7 +104,7 @@ def _facts(view: View, emitter: Emitter) -> list[Paragraph]:
         *fact("shell", emitter.shell),
         *fact("its errors", None if emitter.include_stderr else "are left out"),
         *fact("stream", emitter.stream),
-        *fact("injector", said),
+        *fact("injector", injector),
         *fact("lines", lines),
         *fact("of these", ", ".join(spoilt)),
     ]
@@ -123,8 +117,8 @@ def _allowed(view: View, emitter: Emitter) -> str | None:
         detail = detail_of(approval)
         is_own = detail.get("emitterId") == emitter.id
         if emitter.source == "tool":
-            asked = (approval.session_id, detail.get("name"), "asker" in detail)
-            is_own = asked == (emitter.session_id, emitter.name, True)
+            request = (approval.session_id, detail.get("name"), "asker" in detail)
+            is_own = request == (emitter.session_id, emitter.name, True)
         if is_own:
             at = view.decided_at.get(approval.id)
             when = f", {times.date_and_time(at)}" if at else ""
@@ -150,7 +144,7 @@ def _runs(view: View, emitter: Emitter) -> list[Paragraph]:
 
 def _run(span: subjects.Span) -> Paragraph:
     glyph = _RUN_GLYPHS.get(span.status, "·")
-    said = span.code.replace("_", " ").lower() if span.code else ""
+    code = span.code.replace("_", " ").lower() if span.code else ""
     counts = ""
     if span.lines is not None:
         counts = (
@@ -159,5 +153,5 @@ def _run(span: subjects.Span) -> Paragraph:
         )
     took = f"took {times.span(span.duration / 1000)}"
     head = f"{times.moment(span.started_at)}  {glyph} {span.run or '':>4}"
-    words_ = "  ".join(one for one in (head, said, took, counts) if one)
+    words_ = "  ".join(one for one in (head, code, took, counts) if one)
     return value(words_, "error" if span.status == "error" else "")

@@ -77,8 +77,8 @@ def last_of(view: View, emitter: Emitter) -> str:
     run = view.emitter_log.last(emitter.id)
     took = f"took {times.span(run.duration / 1000)}" if run is not None else ""
     failed = f"{emitter.failures} times" if emitter.failures > 1 else ""
-    said = (how_it_ended(emitter), failed, f"{ago} ago", took)
-    return ", ".join(part for part in said if part)
+    parts = (how_it_ended(emitter), failed, f"{ago} ago", took)
+    return ", ".join(part for part in parts if part)
 
 
 def whose(view: View, emitter: Emitter) -> str:

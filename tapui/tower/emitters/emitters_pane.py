@@ -1,6 +1,7 @@
 """The emitters: commands and prompts that run beside sessions, and the outcome of their lines."""
 
 from collections.abc import Callable
+from functools import partial
 from itertools import count
 from typing import ClassVar
 
@@ -14,7 +15,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
-from tapui.tower.textual.sheet import ConfirmScreen
+from tapui.tower.textual.sheet import confirm
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import rate
 from tapui.wire.emitters import (
@@ -72,10 +73,8 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         self._ids = count(1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done to the selected row is not offered."""
         if action in ("stop", "run_now", "pause", "edit_filter", "lines"):
-            emitter = self._emitter()
-            return emitter is not None and action in self._can(emitter)
+            return self._emitter(action) is not None
         return super().check_action(action, parameters)
 
     def _can(self, emitter: Emitter) -> set[str]:
@@ -108,45 +107,49 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         return emitter.name if emitter is not None else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Start or run it, pause it, stop it, go to its lines."""
         emitter = self._emitter()
         if emitter is None:
             return []
         can = self._can(emitter)
         is_paused = emitter.state == "paused"
-        found: list[tuple[str, str, str, Callable[[], None]]] = [
-            ("answer", "a", "answer: it asks whether it may start", self._answer),
-            ("run_now", "r", _run_words(emitter), self.action_run_now),
+        run = "run it now" if words.is_active(emitter) else "start it"
+        actions: list[tuple[str, str, str, Callable[[], None]]] = [
+            ("answer", "a", "answer: it asks whether it may start", partial(self._answer, emitter)),
+            ("run_now", "r", run, self.action_run_now),
             ("pause", "p", "go on" if is_paused else "pause it", self.action_pause),
             ("edit_filter", "f", "edit its filter", self.action_edit_filter),
             ("lines", "l", "its lines, in Streams", self.action_lines),
-            ("resume", "h", "send the lines of it that are held", self._resume),
-            ("injector", "j", _injector_words(emitter), self._switch_injector),
-            ("keep", "k", "keep it: write it into the folder's file …", self._keep),
+            ("resume", "h", "send the lines of it that are held", partial(self._resume, emitter)),
+            ("injector", "j", _injector_words(emitter), partial(self._switch_injector, emitter)),
+            (
+                "keep",
+                "k",
+                "keep it: write it into the folder's file …",
+                partial(self._keep, emitter),
+            ),
             ("stop", "x", "stop it", self.action_stop),
         ]
-        return [RowAction(letter, does, act) for what, letter, does, act in found if what in can]
+        return [RowAction(letter, does, act) for what, letter, does, act in actions if what in can]
 
     def on_table_opened(self, event: Table.Opened) -> None:
         event.stop()
         emitter = self.tower.view.state.emitters.get(event.key)
         if emitter is not None and emitter.approval_id in self.tower.view.state.approvals:
-            self._answer()
+            self._answer(emitter)
         elif emitter is not None:
             from tapui.tower.emitters.emitter_sheet import EmitterScreen
 
             self.app.push_screen(EmitterScreen(event.key, self.shown_keys))
 
-    def _answer(self) -> None:
-        emitter = self._emitter()
-        if emitter is not None and emitter.approval_id is not None:
+    def _answer(self, emitter: Emitter) -> None:
+        if emitter.approval_id is not None:
             from tapui.tower.requests.approval_sheet import ApprovalScreen
 
             self.app.push_screen(ApprovalScreen(emitter.approval_id))
 
     def action_run_now(self) -> None:
-        emitter = self._emitter()
-        if emitter is None or "run_now" not in self._can(emitter):
+        emitter = self._emitter("run_now")
+        if emitter is None:
             return
         if words.is_active(emitter):
             self.tower.send(EmitterRun(emitter_id=emitter.id))
@@ -154,8 +157,8 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             self.tower.send(EmitterStart(emitter_id=emitter.id))
 
     def action_pause(self) -> None:
-        emitter = self._emitter()
-        if emitter is None or "pause" not in self._can(emitter):
+        emitter = self._emitter("pause")
+        if emitter is None:
             return
         if emitter.state == "paused":
             self.tower.send(EmitterResume(emitter_id=emitter.id))
@@ -163,28 +166,23 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             self.tower.send(EmitterPause(emitter_id=emitter.id))
 
     def action_stop(self) -> None:
-        emitter = self._emitter()
-        if emitter is None or "stop" not in self._can(emitter):
+        emitter = self._emitter("stop")
+        if emitter is None:
             return
-        id_ = emitter.id
-
-        def confirmed(is_sure: bool | None) -> None:
-            if is_sure:
-                self.tower.send(EmitterStop(emitter_id=id_))
-
         is_running = emitter.state == "running" and not words.is_prompt(emitter)
         lines = [
             words.text_of(emitter),
             "What it runs is ended." if is_running else "It runs no more.",
             f"It stays here, and {self.tower.key_of('emitter-run')} starts it again.",
         ]
-        self.app.push_screen(ConfirmScreen(f"Stop {emitter.name}?", lines, "stop"), confirmed)
+        stop = EmitterStop(emitter_id=emitter.id)
+        confirm(self.app, f"Stop {emitter.name}?", lines, "stop", lambda: self.tower.send(stop))
 
     def action_edit_filter(self) -> None:
-        emitter = self._emitter()
-        if emitter is None or "edit_filter" not in self._can(emitter):
+        emitter = self._emitter("edit_filter")
+        if emitter is None:
             return
-        emitter = self.tower.bodies.emitter(emitter)
+        emitter = self.tower.bodies.whole(emitter)
         if emitter.is_cut:
             self.app.notify("Its rules are being read: press the key again in a moment.")
             return
@@ -193,40 +191,28 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         self.app.push_screen(EmitterFilterScreen(emitter))
 
     def action_lines(self) -> None:
-        emitter = self._emitter()
-        if emitter is not None and "lines" in self._can(emitter):
+        emitter = self._emitter("lines")
+        if emitter is not None:
             self.app.call_later(self.tower.show_stream, words.stream_key(emitter))
 
-    def _resume(self) -> None:
-        emitter = self._emitter()
-        if emitter is not None:
-            self.tower.send(InjectsResume(provider_id=emitter.id, session_id=emitter.session_id))
+    def _resume(self, emitter: Emitter) -> None:
+        self.tower.send(InjectsResume(provider_id=emitter.id, session_id=emitter.session_id))
 
-    def _switch_injector(self) -> None:
+    def _switch_injector(self, emitter: Emitter) -> None:
         """Let what its stream's filter injects be sent to the agent, or be held; in the file."""
-        emitter = self._emitter()
-        if emitter is not None:
-            wanted: Injector = "enabled" if emitter.injector == "disabled" else "disabled"
-            self.tower.send(EmitterKeep(id=self._new_id(), emitter_id=emitter.id, injector=wanted))
+        wanted: Injector = "enabled" if emitter.injector == "disabled" else "disabled"
+        self.tower.send(EmitterKeep(id=self._new_id(), emitter_id=emitter.id, injector=wanted))
 
-    def _keep(self) -> None:
+    def _keep(self, emitter: Emitter) -> None:
         """Write what the agent has started into the folder's file, once the person confirmed."""
-        emitter = self._emitter()
-        if emitter is None:
-            return
-        id_ = emitter.id
-
-        def confirmed(is_sure: bool | None) -> None:
-            if is_sure:
-                self.tower.send(EmitterKeep(id=self._new_id(), emitter_id=id_))
-
         lines = [
             words.text_of(emitter),
             f"Runs {words.schedule_of(emitter)}, with each session of {emitter.folder},",
             "with your rights, and without asking again.",
         ]
         question = f"Write {emitter.name} into the folder's file?"
-        self.app.push_screen(ConfirmScreen(question, lines, "write"), confirmed)
+        keep = EmitterKeep(id=self._new_id(), emitter_id=emitter.id)
+        confirm(self.app, question, lines, "write", lambda: self.tower.send(keep))
 
     def _new_id(self) -> str:
         return f"keep-{next(self._ids)}"
@@ -242,7 +228,6 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         return wrong + [_row(view, emitter) for emitter in view.state.emitters.values()]
 
     def first_steps(self) -> list[tuple[str, str]]:
-        """What an emitter is, and how there comes one."""
         return [
             ("No emitter. One is a command or prompt that runs beside a session;", ""),
             ("its lines are filtered: stored, shown, or sent to the agent.", ""),
@@ -254,20 +239,16 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
             (f"  {invocation.command('emitters')}", "bold $primary"),
         ]
 
-    def _emitter(self) -> Emitter | None:
-        return self.tower.view.state.emitters.get(self.selected)
+    def _emitter(self, can: str = "") -> Emitter | None:
+        """Return the selected emitter; with `can`, only where that can be done to it."""
+        emitter = self.tower.view.state.emitters.get(self.selected)
+        return emitter if emitter is None or not can or can in self._can(emitter) else None
 
 
 def _injector_words(emitter: Emitter) -> str:
     if emitter.injector == "disabled":
         return "injector on: send what its filter injects (in the file)"
     return "injector off: hold what its filter injects (in the file)"
-
-
-def _run_words(emitter: Emitter) -> str:
-    if not words.is_active(emitter):
-        return "start it"
-    return "run it now"
 
 
 def _problem(key: str, problem: FileProblem) -> Row:

@@ -20,7 +20,7 @@ from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import body_of
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row, heading
-from tapui.tower.table.filter import Filter, FilterBar, FilterError, Undecided, parse
+from tapui.tower.table.filter import Filter, FilterBar, FilterError, parse
 from tapui.tower.table.table import Table
 from tapui.tower.textual.sheet import SHEET_CSS, Keys, LiveScreen, Sheet, fact, upper_edge
 from tapui.tower.textual.widgets import plain
@@ -61,14 +61,6 @@ RULINGS: dict[ErrorCode, str] = {
 }
 
 
-def ruling_of(code: object) -> str | None:
-    """Return the ruling behind the code of an `error`; None for no known code."""
-    try:
-        return RULINGS[ErrorCode(str(code))]
-    except ValueError:
-        return None
-
-
 _IN = Mark("→", "to the gateway", "accent")
 _OUT = Mark("←", "from the gateway", "muted")
 _REFUSED = Mark("✗", "refused", "error")
@@ -101,7 +93,7 @@ class InspectedScreen(Sheet):
             *_ruling(line),
             Paragraph(""),
             title(f"fields ({whole}tokens and codes are not shown)"),
-            value(line.text if line.is_cut else body_of(Raw(line.text.encode())).text),
+            value(line.text if line.is_cut else body_of(Raw(line.text.encode()))),
         ]
         self.reader.set_parts(parts)
 
@@ -113,11 +105,11 @@ def _ruling(line: Inspected) -> list[Paragraph]:
     if line.kind != "error" or line.is_cut:
         return []
     try:
-        code = msgspec.json.decode(line.text, type=dict[str, object]).get("code")
-    except (msgspec.DecodeError, RecursionError):
-        return []  # masked text is no JSON any more
-    ruling = ruling_of(code)
-    return [Paragraph(""), title(f"why: {code}"), value(ruling)] if ruling else []
+        message = msgspec.json.decode(line.text, type=dict[str, object])
+        code = ErrorCode(str(message.get("code")))
+    except (msgspec.DecodeError, RecursionError, ValueError):
+        return []  # masked text is no JSON any more; or a code of another version
+    return [Paragraph(""), title(f"why: {code}"), value(RULINGS[code])]
 
 
 _COLUMNS = (
@@ -194,33 +186,23 @@ class InspectorScreen(LiveScreen[None]):
         last = log.count if self.paused_at is None else self.paused_at
         self._shown = [one for one in log.lines if one.number <= last and self._finds(one)]
         follows = self.paused_at is None and table.cursor >= len(table.rows) - 1
-        kept = {one.number: self._row(one) for one in self._shown}
-        self._rows = kept
+        self._rows = {one.number: self._rows.get(one.number) or _row(one) for one in self._shown}
         rows: list[Row] = []
-        for number, row in kept.items():
+        for number, row in self._rows.items():
             if number in log.reopened_at:
                 rows.append(heading(_REOPENED))
             rows.append(row)
         table.set_rows(rows)
         if follows and self._shown:
             table.select(str(self._shown[-1].number))
-        said = self.query_one(".said", Static)
-        said.set_class(bool(self._shown), "none")
+        note = self.query_one(".said", Static)
+        note.set_class(bool(self._shown), "none")
         table.set_class(not self._shown, "none")
-        said.update(plain(self._said()))
+        note.update(plain(self._said()))
         self._frame()
 
-    def _row(self, one: Numbered) -> Row:
-        known = self._rows.get(one.number)
-        return known or _row(one)
-
     def _finds(self, one: Numbered) -> bool:
-        if self._filter is None:
-            return True
-        try:
-            return self._filter.finds(f"{one.line.kind} {one.line.text}")
-        except Undecided:
-            return False  # a pattern that takes too long on it finds nothing
+        return self._filter is None or self._filter.is_in(f"{one.line.kind} {one.line.text}")
 
     def _said(self) -> str:
         if self.heard.ended:
@@ -251,7 +233,6 @@ class InspectorScreen(LiveScreen[None]):
         frame.border_subtitle = plain(closes, "$text-muted")
 
     def refused(self, error: Error) -> bool:
-        """The gateway does not show it."""
         if error.id != self.inspection:
             return False
         self.heard.end(error.message)
@@ -334,20 +315,20 @@ def _fields(line: Inspected) -> str:
     if line.is_cut:
         return line.text[:_SHOWN]
     try:
-        found: Any = msgspec.json.decode(line.text)
+        message: Any = msgspec.json.decode(line.text)
     except (msgspec.DecodeError, RecursionError):
         return line.text[:_SHOWN]
-    if not isinstance(found, dict):
+    if not isinstance(message, dict):
         return line.text[:_SHOWN]
-    said = (f"{name}: {_value(given)}" for name, given in found.items() if name != "type")
-    return "  ".join(said)[:_SHOWN]
+    fields = (f"{name}: {_value(field)}" for name, field in message.items() if name != "type")
+    return "  ".join(fields)[:_SHOWN]
 
 
 _SHOWN = 400
 
 
-def _value(given: object) -> str:
+def _value(field: object) -> str:
     text = (
-        given if isinstance(given, str) else msgspec.json.encode(given).decode("utf-8", "replace")
+        field if isinstance(field, str) else msgspec.json.encode(field).decode("utf-8", "replace")
     )
     return " ".join(text.split())

@@ -3,6 +3,7 @@
 from tapui import times
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.view import View
+from tapui.tower.calls.bodies import body_of
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import name_of, session_of
@@ -44,9 +45,8 @@ class ProviderScreen(Sheet):
                 title("context added to every prompt"),
                 value(provider.context),
             ]
-        metadata = self.tower.bodies.metadata(provider)
-        if metadata is not None:
-            parts += [Paragraph(""), title("metadata"), value(metadata.text)]
+        if provider.metadata is not None:
+            parts += [Paragraph(""), title("metadata"), value(body_of(provider.metadata))]
         parts += [Paragraph(""), title("tools")]
         parts += [value(" ".join(tool.splitlines())) for tool in provider.tools] or [value("none")]
         parts += [Paragraph(""), title("errors sent to it")]
@@ -60,12 +60,12 @@ class ProviderScreen(Sheet):
 
 def _sections(provider: subjects.Provider) -> str:
     """Return what it does to sections of the system prompt, and where that may come to nothing."""
-    said = ", ".join(f"{name} ({what})" for name, what in provider.sections.items())
+    changes = ", ".join(f"{name} ({what})" for name, what in provider.sections.items())
     without = ", ".join(provider.sections_unapplied)
-    return f"{said}; may have no effect in {without}" if without else said
+    return f"{changes}; may have no effect in {without}" if without else changes
 
 
 def _injects(view: View, provider: subjects.Provider) -> str | None:
-    said = [f"{provider.held} waiting"] if provider.held else []
-    said += [f"held in {view.session_name(session_id)}" for session_id in provider.paused]
-    return ", ".join(said) or None
+    injects = [f"{provider.held} waiting"] if provider.held else []
+    injects += [f"held in {view.session_name(session_id)}" for session_id in provider.paused]
+    return ", ".join(injects) or None

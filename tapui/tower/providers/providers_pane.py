@@ -1,5 +1,7 @@
 """The providers: who is plugged in, how far they are trusted, and what they offer."""
 
+from collections.abc import Sequence
+from functools import partial
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -11,9 +13,10 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
+from tapui.tower.textual.sheet import ask, confirm
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import name_of, quantity, session_of
-from tapui.wire import subjects
+from tapui.wire.subjects import Provider, Session
 from tapui.wire.tower import InjectsResume, ProviderDisconnect
 
 GONE_SHOWN = 60.0
@@ -43,7 +46,6 @@ its session three times without your input; further messages are held.
     )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done to the selected row is not offered."""
         if action == "stop":
             provider = self._provider()
             return provider is not None and provider.state != "disconnected"
@@ -55,25 +57,25 @@ its session three times without your input; further messages are held.
         return name_of(provider) if provider is not None else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Call a tool of it, inspect it, move it, resume its injects, disconnect it."""
         provider = self._provider()
         if provider is None or provider.state == "disconnected":
             return []
-        found = []
-        if self.tower.can_call and self._sessions(provider):
-            found.append(RowAction("c", "call a tool of it", self._call))
-        found.append(RowAction("i", "inspect its conversation", self._inspect))
-        found.append(RowAction("m", "move to another session", self._move))
+        actions = []
+        sessions = [one for one in self.tower.view.open_sessions if provider.id in one.providers]
+        if self.tower.can_call and provider.tools and sessions:
+            call = partial(self._call, provider, sessions)
+            actions.append(RowAction("c", "call a tool of it", call))
+        actions.append(RowAction("i", "inspect its conversation", partial(self._inspect, provider)))
+        actions.append(RowAction("m", "move to another session", partial(self._move, provider)))
         if provider.paused:
-            found.append(RowAction("r", "send the messages of it that are held", self._resume))
-        return [*found, RowAction("d", "disconnect", self.action_stop)]
+            resume = partial(self._resume, provider)
+            actions.append(RowAction("r", "send the messages of it that are held", resume))
+        return [*actions, RowAction("d", "disconnect", self.action_stop)]
 
-    def _inspect(self) -> None:
-        provider = self._provider()
-        if provider is not None:
-            from tapui.tower.providers.inspector import InspectorScreen
+    def _inspect(self, provider: Provider) -> None:
+        from tapui.tower.providers.inspector import InspectorScreen
 
-            self.app.push_screen(InspectorScreen(name_of(provider), provider_id=provider.id))
+        self.app.push_screen(InspectorScreen(name_of(provider), provider_id=provider.id))
 
     def on_table_opened(self, event: Table.Opened) -> None:
         event.stop()
@@ -82,22 +84,12 @@ its session three times without your input; further messages are held.
 
             self.app.push_screen(ProviderScreen(event.key, self.shown_keys))
 
-    def _sessions(self, provider: subjects.Provider) -> list[subjects.Session]:
-        if not provider.tools:
-            return []
-        return [one for one in self.tower.view.open_sessions if provider.id in one.providers]
+    def _call(self, provider: Provider, sessions: Sequence[Session]) -> None:
+        from tapui.tower.workbench.tools import call_tool
 
-    def _call(self) -> None:
-        provider = self._provider()
-        if provider is not None and (sessions := self._sessions(provider)):
-            from tapui.tower.workbench.tools import call_tool
+        call_tool(self.tower, sessions, provider=provider.name)
 
-            call_tool(self.tower, sessions, provider=provider.name)
-
-    def _move(self) -> None:
-        provider = self._provider()
-        if provider is None:
-            return
+    def _move(self, provider: Provider) -> None:
         from tapui.tower.textual.dialogs import Choice, ChooseScreen
 
         choices = [
@@ -105,36 +97,32 @@ its session three times without your input; further messages are held.
             for one in self.tower.view.open_sessions
         ]
 
-        def chosen(session_id: str | None) -> None:
-            if session_id is not None and session_id != provider.session_id:
+        def move(session_id: str) -> None:
+            if session_id != provider.session_id:
                 self.tower.move(provider.id, session_id)
 
         title = f"Move {name_of(provider)} to"
-        self.app.push_screen(ChooseScreen(title, choices, selected=provider.session_id), chosen)
+        ask(self.app, ChooseScreen(title, choices, selected=provider.session_id), move)
 
     def action_stop(self) -> None:
         provider = self._provider()
         if provider is None:
             return
-        from tapui.tower.textual.sheet import ConfirmScreen
-
         calls = [
             one for one in self.tower.view.state.calls.values() if one.provider_id == provider.id
         ]
-        consequence = f"{quantity(len(calls), 'running call')} will fail."
+        disconnect = ProviderDisconnect(provider_id=provider.id)
+        confirm(
+            self.app,
+            f"Disconnect {name_of(provider)}?",
+            [f"{quantity(len(calls), 'running call')} will fail."],
+            "disconnect",
+            lambda: self.tower.send(disconnect),
+        )
 
-        def confirmed(is_sure: bool | None) -> None:
-            if is_sure:
-                self.tower.send(ProviderDisconnect(provider_id=provider.id))
-
-        title = f"Disconnect {name_of(provider)}?"
-        self.app.push_screen(ConfirmScreen(title, [consequence], "disconnect"), confirmed)
-
-    def _resume(self) -> None:
-        provider = self._provider()
-        if provider is not None:
-            for session_id in provider.paused:
-                self.tower.send(InjectsResume(provider_id=provider.id, session_id=session_id))
+    def _resume(self, provider: Provider) -> None:
+        for session_id in provider.paused:
+            self.tower.send(InjectsResume(provider_id=provider.id, session_id=session_id))
 
     def rows(self, view: View) -> list[Row]:
         """Connected providers, then those that just went."""
@@ -158,19 +146,19 @@ its session three times without your input; further messages are held.
             ("or asks to pair from a web page; you are then asked above.", ""),
         ]
 
-    def _provider(self) -> subjects.Provider | None:
+    def _provider(self) -> Provider | None:
         return self.tower.view.state.providers.get(self.selected)
 
 
-def _mark(provider: subjects.Provider) -> marks.Mark:
+def _mark(provider: Provider) -> marks.Mark:
     return _HELD if provider.paused else marks.PROVIDER[provider.state]
 
 
-def _last(view: View, provider: subjects.Provider) -> float | None:
+def _last(view: View, provider: Provider) -> float | None:
     return times.since(provider.last_activity or provider.connected_at, view.now)
 
 
-def _row(view: View, provider: subjects.Provider) -> Row:
+def _row(view: View, provider: Provider) -> Row:
     mark = _mark(provider)
     quiet = "muted" if provider.state == "disconnected" else ""
     return Row(

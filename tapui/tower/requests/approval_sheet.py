@@ -12,7 +12,7 @@ from textual.widgets import Static
 
 from tapui.projection import approvals
 from tapui.projection.paragraphs import Paragraph
-from tapui.projection.requests.kind import Answer, AskedRequest, Option, RequestContext
+from tapui.projection.requests.kind import Answer, AskedRequest, Option, RequestContext, detail_of
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.state import is_unsettled, is_waiting
 from tapui.times import date_and_time
@@ -223,7 +223,7 @@ class ApprovalScreen(Sheet):
         state, bodies = self.tower.view.state, self.tower.bodies
         members = [state.approvals.get(id_) for id_ in self._members]
         wholes = [bodies.whole(one) for one in members if one is not None] or [approval]
-        return [AskedRequest(one, bodies.detail(one)) for one in wholes]
+        return [AskedRequest(one, detail_of(one)) for one in wholes]
 
     def _headline(self, view: View, approval: subjects.Approval) -> str:
         return kind_of(approval).headline(view.state, self._asked(approval))
@@ -242,7 +242,7 @@ class ApprovalScreen(Sheet):
         if approval is None or not kind_of(approval).is_copied:
             return super().copied()
         whole = self.tower.bodies.whole(approval)
-        subject = kind_of(approval).subject(whole, self.tower.bodies.detail(whole))
+        subject = kind_of(approval).subject(whole, detail_of(whole))
         return subject or super().copied()
 
     # Fields to fill in
@@ -256,7 +256,7 @@ class ApprovalScreen(Sheet):
         approval = approval or self.approval
         if approval is None or not is_unsettled(approval):
             return
-        field = self._fields.fill(approval, self.tower.bodies.detail(approval))
+        field = self._fields.fill(approval, detail_of(approval))
         if field is not None:
             self.call_after_refresh(self._focus_field, field)
 

@@ -1,7 +1,7 @@
-"""Orders sent and sessions started by this tower: what became of each, and drafts of texts."""
+"""Orders sent by this tower: what became of each, and drafts of texts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import count
 from typing import Literal
 
@@ -16,8 +16,6 @@ from tapui.wire.steering import (
     SessionEnd,
     SessionOrdered,
     SessionSet,
-    SessionStart,
-    SessionStarted,
     SessionStop,
     SessionTell,
     Way,
@@ -30,13 +28,13 @@ _KEPT_ORDERS = 500
 OnModels = Callable[[ModelsList], None]
 
 
-class OrdersGiven:
+class SentOrders:
     """Gives orders over the tower's link, and knows which of them are its own."""
 
     def __init__(self, send: Callable[[Message], None]) -> None:
         self._send = send
         self._ids = count(1)
-        self._asked: dict[str, tuple[str, str]] = {}
+        self._pending: dict[str, tuple[str, str]] = {}
         """Orders that the gateway has not taken: session and text, by the request's id."""
         self._own: dict[str, tuple[str, str]] = {}
         """Those that it has: session and text, by the order's id."""
@@ -79,7 +77,6 @@ class OrdersGiven:
         self._send(SessionEnd(self._next(session_id), session_id))
 
     def set(self, session_id: str, what: Literal["model", "effort", "label"], value: str) -> None:
-        """Set a session's model, effort or label."""
         self._send(SessionSet(self._next(session_id), session_id, what, value))
 
     def read_models(self, session_id: str, then: OnModels) -> None:
@@ -90,7 +87,7 @@ class OrdersGiven:
 
     def _next(self, session_id: str, text: str = "") -> str:
         id_ = f"order-{next(self._ids)}"
-        self._asked[id_] = session_id, text
+        self._pending[id_] = session_id, text
         return id_
 
     # What comes
@@ -98,23 +95,23 @@ class OrdersGiven:
     def take(self, item: FeedItem) -> None:
         match item:
             case SessionOrdered(id=id_, order_id=order_id):
-                asked = self._asked.pop(id_, None)
-                if asked is not None:
-                    self._own[order_id] = asked
+                pending = self._pending.pop(id_, None)
+                if pending is not None:
+                    self._own[order_id] = pending
                     while len(self._own) > _KEPT_ORDERS:
                         del self._own[next(iter(self._own))]
             case Error(id=str(id_), message=message):
-                if id_ in self._asked:
-                    self._give_back(*self._asked.pop(id_))
+                if id_ in self._pending:
+                    self._give_back(*self._pending.pop(id_))
                 elif id_ in self._models:
                     self._models.pop(id_)(ModelsList(id_, error=message))
             case ModelsList(id=id_):
                 if id_ in self._models:
                     self._models.pop(id_)(item)
             case Link(state=state) if state != "up":
-                for lost in self._asked.values():
+                for lost in self._pending.values():
                     self._give_back(*lost)
-                self._asked.clear()
+                self._pending.clear()
                 self._models.clear()
             case _:
                 pass
@@ -141,52 +138,3 @@ class StartDraft:
     prompt: str = ""
     model: str = ""
     mode: Mode | None = None
-
-
-OnStarted = Callable[[StartDraft, SessionStarted], None]
-"""Gets the outcome of a start."""
-
-
-class SessionsStarted:
-    """Starts sessions over the tower's link. `told` gets the outcome of each."""
-
-    def __init__(self, send: Callable[[Message], None], told: OnStarted) -> None:
-        self._send = send
-        self._told = told
-        self._ids = count(1)
-        self._asked: dict[str, StartDraft] = {}
-        self.draft = StartDraft()
-        """What was written last and did not become a session."""
-
-    def start(self, draft: StartDraft, *, trust_folder: bool = False) -> None:
-        id_ = f"start-{next(self._ids)}"
-        self._asked[id_] = self.draft = draft
-        self._send(
-            SessionStart(
-                id_,
-                folder=draft.folder,
-                prompt=draft.prompt or None,
-                model=draft.model or None,
-                mode=draft.mode,
-                trust_folder=trust_folder,
-            )
-        )
-
-    def take(self, item: FeedItem) -> None:
-        match item:
-            case SessionStarted(id=id_):
-                self._ended(id_, item)
-            case Error(id=str(id_), reply_to="session.start"):
-                self._asked.pop(id_, None)  # the refusal itself is shown as any other
-            case Link(state=state) if state != "up":
-                self._asked.clear()
-            case _:
-                pass
-
-    def _ended(self, id_: str, answer: SessionStarted) -> None:
-        draft = self._asked.pop(id_, None)
-        if draft is None:
-            return
-        if answer.session_id is not None and self.draft == draft:
-            self.draft = replace(draft, prompt="")
-        self._told(draft, answer)

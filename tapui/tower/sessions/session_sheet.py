@@ -9,6 +9,7 @@ from tapui.projection.turns.session import LiveTurns
 from tapui.projection.words import became, order_words, tools_that_wait
 from tapui.text import safe_text
 from tapui.tower.app.view import View
+from tapui.tower.calls.bodies import data_of
 from tapui.tower.table.columns import fit
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.turns import steps
@@ -55,8 +56,8 @@ class UsageScreen(Sheet):
             parts += [Paragraph(""), title("by turn, the newest first")]
         for turn in of_turns:
             prompt = fit(_one_line(turn.prompt), _PROMPT)
-            said = f"{turn.number:>4}  {times.moment(turn.started_at)}  {prompt}  "
-            parts.append(value(said + _figures(turn.usage)))
+            head = f"{turn.number:>4}  {times.moment(turn.started_at)}  {prompt}  "
+            parts.append(value(head + _figures(turn.usage)))
         self.reader.set_parts(parts)
 
 
@@ -64,10 +65,10 @@ def context_words(context: ContextUse | None) -> str | None:
     """Return how full a context is, and when it is compacted; None where it is not told."""
     if context is None or context.limit <= 0:
         return None
-    said = f"{context.tokens:,} of {context.limit:,} tokens ({context.tokens / context.limit:.0%})"
+    words = f"{context.tokens:,} of {context.limit:,} tokens ({context.tokens / context.limit:.0%})"
     if context.compacts_at is None:
-        return said
-    return f"{said}, compacted at {context.compacts_at:,}"
+        return words
+    return f"{words}, compacted at {context.compacts_at:,}"
 
 
 def tokens_words(usage: Usage) -> str | None:
@@ -81,14 +82,14 @@ def tokens_words(usage: Usage) -> str | None:
 def charged_words(usage: Usage, *, is_brief: bool = False) -> str:
     """Return cost, premium requests and credits, as far as they are known."""
     premium = "premium" if is_brief else "premium requests"
-    said = []
+    words = []
     if usage.cost is not None:
-        said.append(f"cost {usage.cost:g}")
+        words.append(f"cost {usage.cost:g}")
     if usage.requests is not None:
-        said.append(f"{usage.requests:g} {premium}")
+        words.append(f"{usage.requests:g} {premium}")
     if usage.credits is not None:
-        said.append(f"{usage.credits:g} credits")
-    return ", ".join(said)
+        words.append(f"{usage.credits:g} credits")
+    return ", ".join(words)
 
 
 def _most_first(models: used.Used) -> list[tuple[str, Usage]]:
@@ -128,8 +129,8 @@ class SessionScreen(Sheet):
         self.set_frame(mark, name, f"{mark.word}, open for {age}")
         if not dirty & {"sessions", "providers", "life"}:
             return
-        found = [view.state.providers.get(one) for one in session.providers]
-        providers = [one for one in found if one is not None]
+        known = [view.state.providers.get(one) for one in session.providers]
+        providers = [one for one in known if one is not None]
         parts = [
             *fact("id", session.id),
             *fact("folder", session.cwd),
@@ -153,23 +154,22 @@ class SessionScreen(Sheet):
             title("events" if life else "Nothing has happened since tapui attached"),
         ]
         for one in reversed(life):
-            data = self.tower.bodies.happening(one)
+            data = data_of(one)
             parts.append(
                 Paragraph(f"{times.moment(one.ts)}  {' '.join(one.event.split())}", "primary")
             )
             if data is not None:
-                parts.append(value(data.text))
+                parts.append(value(data))
         self.reader.set_parts(parts)
 
 
 def _used(view: View, session: subjects.Session) -> str | None:
-    """Return what its models used; the sheet of a session's use has more."""
     turns = view.state.turns.get(session.id)
     if turns is None:
         return None
     whole = turns.used()
-    said = (tokens_words(whole), charged_words(whole))
-    return ", ".join(one for one in said if one) or None
+    words = (tokens_words(whole), charged_words(whole))
+    return ", ".join(one for one in words if one) or None
 
 
 def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
@@ -186,7 +186,7 @@ def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
         parts += [Paragraph(""), title("subagents")]
     for one in reversed(session.subagents):
         step = of_agent.get(one.id)
-        said = (
+        words = (
             f"{times.moment(one.started_at)}  {' '.join((one.display_name or one.agent).split())}",
             _state_of(one),
             f"context {context_words(one.context)}" if one.context is not None else "",
@@ -194,7 +194,7 @@ def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
             steps.tokens(step.usage) if step is not None else "",
             f"“{step.summary}”" if step is not None and step.summary else "",
         )
-        parts.append(value("  ".join(word for word in said if word)))
+        parts.append(value("  ".join(word for word in words if word)))
     return parts
 
 
@@ -202,18 +202,18 @@ def _headless(session: subjects.Session) -> str:
     if not session.headless:
         return ""
     by = f", started by {by_whom(session.started_by)}" if session.started_by else ""
-    asked = ", unattended" if session.unattended else ""
-    return f"headless{by}{asked}"
+    unattended = ", unattended" if session.unattended else ""
+    return f"headless{by}{unattended}"
 
 
 def _ordered(view: View, session: subjects.Session) -> list[Paragraph]:
-    given = [one for one in view.state.orders.values() if one.session_id == session.id]
+    orders = [one for one in view.state.orders.values() if one.session_id == session.id]
     parts: list[Paragraph] = []
-    if given:
+    if orders:
         parts += [Paragraph(""), title("what you ordered")]
-    for order in given[-SHOWN_ORDERS:][::-1]:
-        said = f"{order_words(order)}: {became(order)}"
-        parts.append(value(f"{times.moment(order.at)}  {' '.join(said.split())}"))
+    for order in orders[-SHOWN_ORDERS:][::-1]:
+        outcome = f"{order_words(order)}: {became(order)}"
+        parts.append(value(f"{times.moment(order.at)}  {' '.join(outcome.split())}"))
     return parts
 
 

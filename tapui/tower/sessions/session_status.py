@@ -50,20 +50,20 @@ IDLE = Mark("○", "idle", "muted")
 ENDED = Mark("·", "ended", "muted")
 
 
-def asked_by_session(view: View) -> dict[tuple[str, str], subjects.Approval]:
+def requests_by_session(view: View) -> dict[tuple[str, str], subjects.Approval]:
     """Return the most urgent request of each session and subagent, by (session, agent or "")."""
-    found: dict[tuple[str, str], subjects.Approval] = {}
+    urgent: dict[tuple[str, str], subjects.Approval] = {}
     for request in requests(view):
         approval = request.approval
         key = (approval.session_id or "", agent_of(view.state, approval) or "")
-        found.setdefault(key, approval)
-    return found
+        urgent.setdefault(key, approval)
+    return urgent
 
 
 def of_session(
     state: State,
     session: subjects.Session,
-    asked: subjects.Approval | None,
+    request: subjects.Approval | None,
     failed: int,
     writing: str = "",
 ) -> SessionStatus:
@@ -72,35 +72,35 @@ def of_session(
     if not is_open(session):
         return SessionStatus(Need.ENDED, ENDED, session.reason or "", session.ended_at)
     if session.silent:
-        told = "its program answers nothing: it is stopped, or hangs"
-        return SessionStatus(Need.FAILED, SILENT, told, None, failed)
+        silent = "its program answers nothing: it is stopped, or hangs"
+        return SessionStatus(Need.FAILED, SILENT, silent, None, failed)
     is_stopped = is_stopping(state, session.id)
     raised = {one.kind: one for one in alarms_of(state, session.id)}
-    if asked is not None and not is_stopped:
+    if request is not None and not is_stopped:
         mark = WAITS_LONG if "waiting" in raised else WAITING
         return SessionStatus(
-            Need.WAITING, mark, about(asked, session.cwd), asked.created_at, failed
+            Need.WAITING, mark, about(request, session.cwd), request.created_at, failed
         )
     if is_local(session):
         held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
         return SessionStatus(Need.IDLE, IDLE, held, session.opened_at, failed)
     does = now_of(state, session.id)
-    said, is_said, since = _does(does, session.cwd)
+    words, is_said, since = _does(does, session.cwd)
     since = since or session.opened_at
     if writing and is_said:
-        said = f"“{writing}”"
+        words = f"“{writing}”"
     if is_stopped:
-        return SessionStatus(Need.BUSY, STOPPING, said, since, failed, is_said=is_said)
+        return SessionStatus(Need.BUSY, STOPPING, words, since, failed, is_said=is_said)
     is_busy = session.state == "busy" or (does is not None and does.kind == "call")
     if is_busy and does is not None and does.loop is not None:
         mark = Mark("↻", _loop(does.loop), "error")
-        return SessionStatus(Need.FAILED, mark, said, since, failed, is_said=is_said)
+        return SessionStatus(Need.FAILED, mark, words, since, failed, is_said=is_said)
     if "quiet" in raised:
         quiet = raised["quiet"]
-        return SessionStatus(Need.FAILED, NO_EVENT, said, quiet.since, failed, is_said=is_said)
+        return SessionStatus(Need.FAILED, NO_EVENT, words, quiet.since, failed, is_said=is_said)
     mark = BUSY if is_busy else IDLE
     need = Need.FAILED if failed else Need.BUSY if is_busy else Need.IDLE
-    return SessionStatus(need, mark, said, since, failed, is_said=is_said)
+    return SessionStatus(need, mark, words, since, failed, is_said=is_said)
 
 
 def _does(now: SessionNow | None, folder: str) -> tuple[str, bool, str | None]:
@@ -132,11 +132,11 @@ def agents(session: subjects.Session) -> list[subjects.Subagent]:
 
 
 def of_agent(
-    state: State, session_id: str, agent: subjects.Subagent, asked: subjects.Approval | None
+    state: State, session_id: str, agent: subjects.Subagent, request: subjects.Approval | None
 ) -> SessionStatus:
     session = state.sessions.get(session_id)
     folder = session.cwd if session is not None else ""
-    if asked is not None:
-        return SessionStatus(Need.WAITING, WAITING, about(asked, folder), asked.created_at)
-    said, is_said, since = _does(agent_now(state, session_id, agent.id), folder)
-    return SessionStatus(Need.BUSY, BUSY, said, since or agent.started_at, is_said=is_said)
+    if request is not None:
+        return SessionStatus(Need.WAITING, WAITING, about(request, folder), request.created_at)
+    words, is_said, since = _does(agent_now(state, session_id, agent.id), folder)
+    return SessionStatus(Need.BUSY, BUSY, words, since or agent.started_at, is_said=is_said)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter
+from functools import partial
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -12,7 +13,7 @@ from textual.widgets import Static
 from tapui import invocation, times
 from tapui.projection.state import is_local, listed
 from tapui.projection.words import can_stop
-from tapui.tower.app.services import StoreFault
+from tapui.tower.app.services import SessionStore, StoreFault
 from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
@@ -22,10 +23,11 @@ from tapui.tower.table.columns import Cell, Column, Row, heading
 from tapui.tower.table.pane import FrameNote
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
+from tapui.tower.textual.sheet import ask
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording.words import HINT, BudgetError, budget_words, read_budget
-from tapui.wire import subjects
 from tapui.wire.message import Mode
+from tapui.wire.subjects import ContextUse, Session, Subagent, Unattached
 from tapui.wire.tower import SessionBudget, SessionMode
 
 ENDED_SHOWN = 60.0
@@ -90,16 +92,16 @@ port for tapui; the command beside them changes that.
         """Open sessions by their need, ended ones, then those that cannot be reached."""
         groups = self._groups(view)
         rows = [row for _need, group in groups for row in group]
-        apart = [one for found in view.state.unattached.values() for one in found]
+        apart = [one for of_host in view.state.unattached.values() for one in of_host]
         if apart:
             rows.append(heading("not attached"))
             rows.extend(_row_apart(one) for one in apart)
         return rows
 
     def _groups(self, view: View) -> list[tuple[tuple[object, ...], list[Row]]]:
-        asked = session_status.asked_by_session(view)
+        requests = session_status.requests_by_session(view)
         failed = Counter(one.session_id for one in view.failures if one.at > view.looked_at)
-        found: list[tuple[tuple[object, ...], list[Row]]] = []
+        groups: list[tuple[tuple[object, ...], list[Row]]] = []
         for session in listed(view.state.sessions.values()):
             gone = times.since(session.ended_at, view.now)
             if session.state == "ended" and (gone is None or gone >= ENDED_SHOWN):
@@ -107,7 +109,7 @@ port for tapui; the command beside them changes that.
             stands = session_status.of_session(
                 view.state,
                 session,
-                asked.get((session.id, "")),
+                requests.get((session.id, "")),
                 failed[session.id],
                 view.writing.get(session.id, ""),
             )
@@ -115,16 +117,16 @@ port for tapui; the command beside them changes that.
             need = stands.need
             for agent in session_status.agents(session):
                 one = session_status.of_agent(
-                    view.state, session.id, agent, asked.get((session.id, agent.id))
+                    view.state, session.id, agent, requests.get((session.id, agent.id))
                 )
                 group.append(_agent_row(view, session, agent, one))
                 need = min(need, one.need)
             pin = (
                 self._pinned.index(session.id) if session.id in self._pinned else len(self._pinned)
             )
-            found.append(((pin, need, -_began(stands)), group))
-        found.sort(key=lambda one: one[0])
-        return found
+            groups.append(((pin, need, -_began(stands)), group))
+        groups.sort(key=lambda one: one[0])
+        return groups
 
     def moved(self, *, is_own: bool) -> None:
         del is_own
@@ -169,8 +171,8 @@ port for tapui; the command beside them changes that.
             self.app.push_screen(SessionScreen(session.id, self._shown_ids))
 
     def _shown_ids(self) -> list[str]:
-        found = (self._session(row.key) for row in self.table.rows if row.key)
-        return list(dict.fromkeys(one.id for one in found if one is not None))
+        shown = (self._session(row.key) for row in self.table.rows if row.key)
+        return list(dict.fromkeys(one.id for one in shown if one is not None))
 
     # What can be done to the selected row
 
@@ -180,29 +182,32 @@ port for tapui; the command beside them changes that.
         return session.label or session.id if session else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Pin it, give it orders, inspect its host."""
         session = self._session()
         if session is None or session.state == "ended":
             return []
         pinned = "unpin: sort it by its need again" if session.id in self._pinned else "pin on top"
         from tapui.tower.sessions.steering import SessionOrders
 
-        found = [
-            RowAction("p", pinned, self._pin),
-            RowAction("m", f"mode (now {session.mode or 'unknown'})", self._choose_mode),
+        actions = [
+            RowAction("p", pinned, partial(self._pin, session.id)),
+            RowAction(
+                "m", f"mode (now {session.mode or 'unknown'})", partial(self._choose_mode, session)
+            ),
         ]
         if not is_local(session):
-            found += SessionOrders(self.tower, self.app, session).actions()
-        if not is_local(session):
-            said = budget_words(session.budget)
-            found.append(RowAction("b", f"budget (now {said})", self._set_budget))
-        found.append(RowAction("u", "what it used: tokens, by model and by turn", self._usage))
+            actions += SessionOrders(self.tower, self.app, session).actions()
+            budget = f"budget (now {budget_words(session.budget)})"
+            actions.append(RowAction("b", budget, partial(self._set_budget, session)))
+        usage = "what it used: tokens, by model and by turn"
+        actions.append(RowAction("u", usage, partial(self._usage, session)))
         store = self.tower.store
         if not is_local(session) and store is not None and store.panes:
-            found.append(RowAction("g", f"go to its pane ({store.panes})", self._go_to))
+            go_to = partial(self._go_to, store, session.id)
+            actions.append(RowAction("g", f"go to its pane ({store.panes})", go_to))
         if can_stop(session):
-            found.append(RowAction("x", "stop its turn", self.action_stop))
-        return [*found, RowAction("i", "inspect its host's conversation", self._inspect)]
+            actions.append(RowAction("x", "stop its turn", self.action_stop))
+        inspect = partial(self._inspect, session)
+        return [*actions, RowAction("i", "inspect its host's conversation", inspect)]
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "stop":
@@ -217,19 +222,14 @@ port for tapui; the command beside them changes that.
 
             SessionOrders(self.tower, self.app, session).ask_stop()
 
-    def _set_budget(self) -> None:
+    def _set_budget(self, session: Session) -> None:
         """Ask what the session may use before its next prompt waits."""
-        session = self._session()
-        if session is None:
-            return
         if self.tower.is_demo:
             self.notify("The demonstration does not hold prompts; tapui itself does.")
             return
         from tapui.tower.textual.dialogs import AskLineScreen
 
-        def written(text: str | None) -> None:
-            if text is None:
-                return
+        def set_budget(text: str) -> None:
             try:
                 budget = read_budget(text)
             except BudgetError as error:
@@ -238,63 +238,48 @@ port for tapui; the command beside them changes that.
                 self.tower.send(SessionBudget(session.id, budget.tokens, budget.requests))
 
         title = f"Budget of {session.label or session.id}"
-        said = budget_words(session.budget)
-        self.app.push_screen(AskLineScreen(title, said, HINT), written)
+        ask(self.app, AskLineScreen(title, budget_words(session.budget), HINT), set_budget)
 
-    def _usage(self) -> None:
-        session = self._session()
-        if session is not None:
-            from tapui.tower.sessions.session_sheet import UsageScreen
+    def _usage(self, session: Session) -> None:
+        from tapui.tower.sessions.session_sheet import UsageScreen
 
-            self.app.push_screen(UsageScreen(session.id, self._shown_ids))
+        self.app.push_screen(UsageScreen(session.id, self._shown_ids))
 
-    def _go_to(self) -> None:
-        session, store = self._session(), self.tower.store
-        if session is None or store is None:
-            return
-
+    def _go_to(self, store: SessionStore, session_id: str) -> None:
         async def go() -> None:
             try:
-                await asyncio.to_thread(store.go_to, session.id)
+                await asyncio.to_thread(store.go_to, session_id)
             except StoreFault as fault:
                 self.notify(str(fault), severity="warning", timeout=12)
 
         self.run_worker(go(), group="go")
 
-    def _inspect(self) -> None:
-        session = self._session()
-        if session is not None:
-            from tapui.tower.providers.inspector import InspectorScreen
+    def _inspect(self, session: Session) -> None:
+        from tapui.tower.providers.inspector import InspectorScreen
 
-            name = f"the host of {session.label or session.id}"
-            self.app.push_screen(InspectorScreen(name, session_id=session.id))
+        name = f"the host of {session.label or session.id}"
+        self.app.push_screen(InspectorScreen(name, session_id=session.id))
 
-    def _pin(self) -> None:
-        session = self._session()
-        if session is None:
-            return
-        if session.id in self._pinned:
-            self._pinned.remove(session.id)
+    def _pin(self, session_id: str) -> None:
+        if session_id in self._pinned:
+            self._pinned.remove(session_id)
         else:
-            self._pinned.append(session.id)
+            self._pinned.append(session_id)
         self.show_again()
 
-    def _choose_mode(self) -> None:
-        session = self._session()
-        if session is None:
-            return
+    def _choose_mode(self, session: Session) -> None:
         from tapui.tower.textual.dialogs import Choice, ChooseScreen
 
-        def chosen(mode: str | None) -> None:
+        def set_mode(mode: str) -> None:
             for known, _about in MODES:
                 if mode == known != session.mode:
                     self.tower.send(SessionMode(session_id=session.id, mode=known))
 
         choices = [Choice(mode, mode, about) for mode, about in MODES]
         title = f"Mode of {session.label or session.id}"
-        self.app.push_screen(ChooseScreen(title, choices, selected=session.mode), chosen)
+        ask(self.app, ChooseScreen(title, choices, selected=session.mode), set_mode)
 
-    def _session(self, key: str | None = None) -> subjects.Session | None:
+    def _session(self, key: str | None = None) -> Session | None:
         key = self.selected if key is None else key
         if key.startswith(_AGENT):
             key = key.removeprefix(_AGENT).partition("\n")[0]
@@ -321,12 +306,11 @@ def _began(stands: SessionStatus) -> float:
     return -(times.epoch(stands.since) or 0.0)
 
 
-def _row(view: View, session: subjects.Session, stands: SessionStatus) -> Row:
+def _row(view: View, session: Session, stands: SessionStatus) -> Row:
     is_over = stands.need is session_status.Need.ENDED
     name = session.label or session.id
     tone = "muted" if is_over else "strong" if session.foreground else ""
     share = _share(session.context)
-    state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
     values: dict[int, str | float] = {_NAME: name, _FOR: times.since(stands.since, view.now) or 0.0}
     if share is not None:
         values[_CONTEXT] = share
@@ -335,14 +319,19 @@ def _row(view: View, session: subjects.Session, stands: SessionStatus) -> Row:
         (
             Cell(f"{name}  headless" if session.headless else name, tone, *_glyph(stands)),
             Cell(stands.now, "muted" if is_over or stands.is_said else ""),
-            Cell(state, stands.mark.tone),
+            _state(stands),
             Cell(f"✗ {stands.failed}" if stands.failed else "", "error"),
             Cell(session.mode or "", "muted"),
             Cell(session_status.for_how_long(stands, view.now), "muted"),
-            Cell(f"{share:.0%}" if share is not None else "", _fullness(share)),
+            _fullness(session.context),
         ),
         values=values,
     )
+
+
+def _state(stands: SessionStatus) -> Cell:
+    mark = stands.mark
+    return Cell(mark.text if mark.glyph in "!↻" else mark.word, mark.tone)
 
 
 def _glyph(stands: SessionStatus) -> tuple[str, str]:
@@ -351,27 +340,23 @@ def _glyph(stands: SessionStatus) -> tuple[str, str]:
     return mark.glyph, mark.tone
 
 
-def _agent_row(
-    view: View, session: subjects.Session, agent: subjects.Subagent, stands: SessionStatus
-) -> Row:
-    state = stands.mark.text if stands.mark.glyph in "!↻" else stands.mark.word
-    share = _share(agent.context)
+def _agent_row(view: View, session: Session, agent: Subagent, stands: SessionStatus) -> Row:
     return Row(
         f"{_AGENT}{session.id}\n{agent.id}",
         (
             Cell(agent.agent, "", "└", "muted"),
             Cell(stands.now, "muted" if stands.is_said else ""),
-            Cell(state, stands.mark.tone),
+            _state(stands),
             Cell(""),
             Cell(""),
             Cell(session_status.for_how_long(stands, view.now), "muted"),
-            Cell(f"{share:.0%}" if share is not None else "", _fullness(share)),
+            _fullness(agent.context),
         ),
         indent=2,
     )
 
 
-def _row_apart(one: subjects.Unattached) -> Row:
+def _row_apart(one: Unattached) -> Row:
     cells = (
         Cell(one.id, "muted", "-", "muted"),
         Cell(one.hint, "primary"),
@@ -381,9 +366,11 @@ def _row_apart(one: subjects.Unattached) -> Row:
     return Row(_APART + one.id, cells)
 
 
-def _share(use: subjects.ContextUse | None) -> float | None:
+def _share(use: ContextUse | None) -> float | None:
     return use.tokens / use.limit if use is not None and use.limit > 0 else None
 
 
-def _fullness(share: float | None) -> str:
-    return "strong" if share is not None and share >= FULL else "muted"
+def _fullness(use: ContextUse | None) -> Cell:
+    share = _share(use)
+    is_full = share is not None and share >= FULL
+    return Cell("" if share is None else f"{share:.0%}", "strong" if is_full else "muted")

@@ -3,9 +3,11 @@
 from pathlib import Path
 from typing import ClassVar, get_args
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.message import Message
 from textual.widgets import Input, Static
 
 from tapui.text import safe_text
@@ -25,8 +27,8 @@ _FIELDS = (
 )
 
 
-class StartScreen(LiveScreen[StartDraft | None]):
-    """Three lines and the mode; Enter goes on. The result is what was written, None for nothing."""
+class StartScreen(LiveScreen[StartDraft]):
+    """Three lines and the mode; Enter goes on. The result is what was written."""
 
     CSS_PATH = DIALOG_CSS
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -61,28 +63,19 @@ class StartScreen(LiveScreen[StartDraft | None]):
     def on_mount(self) -> None:
         self.query_one("#prompt" if self._draft.folder else "#folder", SafeInput).focus()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    @on(Input.Submitted)
+    @on(ChoiceLine.Submitted)
+    def _start(self, event: Message) -> None:
         event.stop()
-        self._start()
-
-    def on_choice_line_submitted(self, event: ChoiceLine.Submitted) -> None:
-        event.stop()
-        self._start()
-
-    def _start(self) -> None:
-        given = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
-        folder = _folder(given["folder"])
+        typed = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
+        folder = _folder(typed["folder"])
         if not folder.startswith("/"):
             fault = "The folder must be an absolute path, or begin with ~/."
             self.query_one(".trouble", Static).update(plain(fault, "$warning"))
             return
         chosen = self.query_one(ChoiceLine).value
         mode = next(one for one in _MODES if json_text(one) == chosen)
-        self.dismiss(StartDraft(folder, given["prompt"], given["model"], mode))
-
-    def action_close(self) -> None:
-        """Leave; nothing is started."""
-        self.dismiss(None)
+        self.dismiss(StartDraft(folder, typed["prompt"], typed["model"], mode))
 
 
 def _folder(written: str) -> str:

@@ -2,22 +2,14 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import ClassVar
-
-from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
-from textual.widgets import Input, Static
+from functools import partial
 
 from tapui import times
 from tapui.tower.app.services import SessionOnDisk, SessionStore, StoreFault
 from tapui.tower.app.tower import RowAction
 from tapui.tower.table.columns import Cell, Column, Row
-from tapui.tower.table.filter import Filter, FilterError, Undecided, parse
-from tapui.tower.table.table import Table
-from tapui.tower.textual.dialogs import ActionsScreen, AnswerInput
-from tapui.tower.textual.sheet import DIALOG_CSS, ConfirmScreen, LiveScreen
-from tapui.tower.textual.widgets import plain
+from tapui.tower.textual.dialogs import ActionsScreen, FilteredListScreen
+from tapui.tower.textual.sheet import confirm
 from tapui.tower.wording.words import size_of
 
 COLUMNS = (
@@ -30,134 +22,86 @@ COLUMNS = (
 )
 
 
-class StoredScreen(LiveScreen[None]):
-    """What is typed filters the list, Enter shows what can be done with the selected one."""
+class StoredScreen(FilteredListScreen[None]):
+    """Enter shows what can be done with the selected one."""
 
-    CSS_PATH = DIALOG_CSS
     TOPICS = frozenset({"clock"})
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down", "step(1)", "Next", show=False),
-        Binding("up", "step(-1)", "Previous", show=False),
-    ]
+    COLUMNS = COLUMNS
 
     def __init__(self, store: SessionStore) -> None:
         super().__init__()
         self._store = store
-        self._found: dict[str, SessionOnDisk] | None = None
-        self._sought: Filter | None = None
+        self._sessions: dict[str, SessionOnDisk] | None = None
         self._trouble = ""
 
-    def compose(self) -> ComposeResult:
-        with Vertical(classes="dialog"):
-            yield Static(plain("Stored sessions", "bold"), markup=False)
-            yield AnswerInput(placeholder="type to filter", compact=True, max_length=200)
-            yield Table(COLUMNS)
-            yield Static("", classes="keys", markup=False)
+    def heading(self) -> str:
+        return "Stored sessions"
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one(Table).styles.height = "1fr"
-        self.query_one(AnswerInput).focus()
-        self._say("Reading them …")
+        self.say("Reading them …")
         self.run_worker(self._read(), group="stored", exclusive=True)
 
     async def _read(self) -> None:
         try:
-            found = await asyncio.to_thread(self._store.sessions)
+            stored = await asyncio.to_thread(self._store.sessions)
         except StoreFault as fault:
             self._trouble = str(fault)
         else:
             self._trouble = ""
-            self._found = {one.id: one for one in found}
-        self._fill()
+            self._sessions = {one.id: one for one in stored}
+        self.fill()
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        try:
-            self._sought = parse(event.value)
-        except FilterError as error:
-            self._say(str(error))
-        else:
-            self._fill()
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._open(self.query_one(Table).selected)
-
-    def on_table_opened(self, event: Table.Opened) -> None:
-        event.stop()
-        self._open(event.key)
-
-    def action_step(self, step: int) -> None:
-        self.query_one(Table).action_move(step)
-
-    def _fill(self) -> None:
-        if self._found is None:
-            self._say(self._trouble or "Reading them …")
+    def fill(self) -> None:
+        if self._sessions is None:
+            self.say(self._trouble or "Reading them …")
             return
         now = self.tower.view.now
         here = {one.id for one in self.tower.view.open_sessions}
-        rows = [_row(one, now, is_here=one.id in here) for one in self._found.values()]
-        left = [row for row in rows if self._sought is None or _finds(self._sought, row)]
-        self.query_one(Table).set_rows(left)
+        rows = [_row(one, now, is_here=one.id in here) for one in self._sessions.values()]
+        count = self.set_rows(rows)
         if not rows:
-            self._say("Copilot has stored no session.    Esc back")
+            self.say("Copilot has stored no session.    Esc back")
             return
-        count = f"{len(left)} of {len(rows)}" if len(left) < len(rows) else f"{len(rows)}"
-        self._say(self._trouble or f"{count}    Enter what to do    Esc back")
-
-    def _say(self, text: str) -> None:
-        self.query_one(".keys", Static).update(plain(text, "$text-muted", limit=300))
+        self.say(self._trouble or f"{count}    Enter what to do    Esc back")
 
     # What can be done with one
 
-    def _open(self, key: str | None) -> None:
-        session = (self._found or {}).get(key or "")
+    def choose(self, key: str) -> None:
+        session = (self._sessions or {}).get(key)
         if session is not None:
             name = session.title or session.id
             self.app.push_screen(ActionsScreen(name, self._actions(session)))
 
     def _actions(self, session: SessionOnDisk) -> list[RowAction]:
-        panes = self._store.panes
-        found = []
+        store, panes = self._store, self._store.panes
+        actions = []
         if session.pid is not None:
             if panes:
-                found.append(RowAction("g", f"go to its pane ({panes})", self._going(session)))
+                go_to = partial(self._do, partial(store.go_to, session.id))
+                actions.append(RowAction("g", f"go to its pane ({panes})", go_to))
             about = f"it is open in process {session.pid}"
-            return [*found, RowAction("c", f"copy its id ({about})", self._copying(session.id))]
+            copy = partial(self.tower.copy, session.id, "It")
+            return [*actions, RowAction("c", f"copy its id ({about})", copy)]
         if panes:
-            found.append(RowAction("r", f"resume it in a pane ({panes})", self._resuming(session)))
-        line = self._store.resume_line(session)
-        found.append(RowAction("c", "copy the line that resumes it", self._copying(line)))
-        return [*found, RowAction("d", "delete it (asks first)", self._deleting(session))]
+            done = "It is opened in a pane beside this one."
+            resume = partial(self._do, partial(store.resume, session), done)
+            actions.append(RowAction("r", f"resume it in a pane ({panes})", resume))
+        copy = partial(self.tower.copy, store.resume_line(session), "It")
+        actions.append(RowAction("c", "copy the line that resumes it", copy))
+        delete = partial(self._ask_delete, session)
+        return [*actions, RowAction("d", "delete it (asks first)", delete)]
 
-    def _going(self, session: SessionOnDisk) -> Callable[[], None]:
-        return lambda: self._do(lambda: self._store.go_to(session.id), "")
+    def _ask_delete(self, session: SessionOnDisk) -> None:
+        def delete() -> None:
+            self.say("Deleting it …")
+            self._do(partial(self._store.delete, session), "It is deleted.")
 
-    def _resuming(self, session: SessionOnDisk) -> Callable[[], None]:
-        return lambda: self._do(
-            lambda: self._store.resume(session), "It is opened in a pane beside this one."
-        )
+        lines = [session.title, session.cwd, f"{size_of(session.size)}, all of it, for good"]
+        question = f"Delete session {session.id}?"
+        confirm(self.app, question, [one for one in lines if one], "delete it", delete)
 
-    def _copying(self, text: str) -> Callable[[], None]:
-        return lambda: self.tower.copy(text, "It")
-
-    def _deleting(self, session: SessionOnDisk) -> Callable[[], None]:
-        def ask() -> None:
-            lines = [session.title, session.cwd, f"{size_of(session.size)}, all of it, for good"]
-            question = f"Delete session {session.id}?"
-            self.app.push_screen(
-                ConfirmScreen(question, [one for one in lines if one], "delete it"), decided
-            )
-
-        def decided(is_sure: bool | None) -> None:
-            if is_sure:
-                self._say("Deleting it …")
-                self._do(lambda: self._store.delete(session), "It is deleted.")
-
-        return ask
-
-    def _do(self, what: Callable[[], None], done: str) -> None:
+    def _do(self, what: Callable[[], None], done: str = "") -> None:
         async def do() -> None:
             try:
                 await asyncio.to_thread(what)
@@ -184,10 +128,3 @@ def _row(one: SessionOnDisk, now: float, *, is_here: bool) -> Row:
             Cell(state, "success" if is_here else "muted"),
         ),
     )
-
-
-def _finds(sought: Filter, row: Row) -> bool:
-    try:
-        return sought.finds("  ".join((row.key, *(cell.text for cell in row.cells))))
-    except Undecided:
-        return False

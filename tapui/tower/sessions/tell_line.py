@@ -30,12 +30,12 @@ def ways_of(session: Session) -> list[Way]:
     """Return the ways in which a text can be delivered to a session, the mildest first."""
     if "tell" not in session.can:
         return []
-    found: list[Way] = ["after"]
+    ways: list[Way] = ["after"]
     if "now" in session.can:
-        found.append("now")
+        ways.append("now")
     if "stop" in session.can:
-        found.append("stopFirst")
-    return found
+        ways.append("stopFirst")
+    return ways
 
 
 class TellInput(SafeInput):
@@ -53,7 +53,6 @@ class TellInput(SafeInput):
         self.post_message(self.OtherWay())
 
     def action_keep_draft(self) -> None:
-        """Leave; the text stays."""
         self.post_message(self.Kept())
 
 
@@ -128,7 +127,6 @@ class TellLine(Horizontal):
         self._show(self._tower.view.session_name(self._session_id))
 
     def on_tell_input_kept(self) -> None:
-        """The person leaves; the text stays."""
         self._close()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:

@@ -8,6 +8,7 @@ from textual.binding import Binding, BindingType
 from tapui import times
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.view import View
+from tapui.tower.calls.bodies import body_of, shortened
 from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.wording.marks import LEVEL
 from tapui.wire.message import Line
@@ -44,16 +45,14 @@ class LineScreen(Sheet):
 
     def _parts(self) -> list[Paragraph]:
         line = self.line
-        bodies = self.tower.bodies
         parts = [
             *fact("number", f"{line.seq} of {self._stream}"),
             *fact("session", self._session),
             *fact("time", f"{times.date_and_time(line.ts)}  {line.ts}"),
             Paragraph(""),
             title("text"),
-            value(bodies.line(line).text),
+            value(shortened(line.event)),
         ]
-        metadata = bodies.metadata(line)
-        if metadata is not None:
-            parts += [Paragraph(""), title("metadata"), value(metadata.text)]
+        if line.metadata is not None:
+            parts += [Paragraph(""), title("metadata"), value(body_of(line.metadata))]
         return parts

@@ -7,6 +7,7 @@ import sys
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from heapq import merge
+from operator import attrgetter
 from time import perf_counter
 from typing import NamedTuple
 
@@ -53,7 +54,15 @@ class Lines:
     which all have their lines. What was read like this is dropped when it follows again.
     """
 
-    def __init__(self, timer: Callable[[], float] = perf_counter) -> None:
+    def __init__(
+        self,
+        timer: Callable[[], float] = perf_counter,
+        *,
+        held_lines: int = HELD_LINES,
+        held_bytes: int = HELD_BYTES,
+        page_lines: int = STREAM_LINES,
+    ) -> None:
+        self._most_lines, self._most_bytes, self._page_lines = held_lines, held_bytes, page_lines
         self.rows: list[TailRow] = []
         self.filter: Filter | None = None
         self.levels = ALL_LEVELS
@@ -82,7 +91,6 @@ class Lines:
 
     @property
     def is_sieved(self) -> bool:
-        """Whether some lines are not shown."""
         return self.filter is not None or self.levels != ALL_LEVELS
 
     @property
@@ -91,8 +99,10 @@ class Lines:
 
     @property
     def is_frozen(self) -> bool:
-        is_full = len(self._lines) >= HELD_LINES or self._held_bytes >= HELD_BYTES
-        return self.is_paused or (not self.is_following and is_full)
+        return self.is_paused or (not self.is_following and self._is_full(len(self._lines)))
+
+    def _is_full(self, lines: int) -> bool:
+        return lines >= self._most_lines or self._held_bytes >= self._most_bytes
 
     def open(self, rings: Mapping[StreamKey, Ring]) -> None:
         """Show these streams from now on, following; the filter stays."""
@@ -117,7 +127,7 @@ class Lines:
         if is_live and not all(_goes_on(source) for source in sources):
             self._restart()
             return
-        merged = [one.merge() for one in sources if not one.is_anew and _has_merged(one)]
+        merged = [one.merge() for one in sources if not one.is_anew and one.has_merged]
         if any(merged):
             self._rebuild()
         if not self.is_frozen:
@@ -194,7 +204,6 @@ class Lines:
             self._catch_up()
 
     def pause(self) -> None:
-        """Take nothing in until `resume`."""
         if not self.is_paused:
             self.is_paused = True
             if self.is_following:
@@ -215,7 +224,11 @@ class Lines:
         """
         if not self._is_behind:
             return 0
-        if self.is_sieved and not self.is_frozen and not any(map(_is_anew, self._sources.values())):
+        if (
+            self.is_sieved
+            and not self.is_frozen
+            and not any(map(attrgetter("is_anew"), self._sources.values()))
+        ):
             mark = self._mark
             start = 0 if mark is None else bisect_right(self.rows, mark, key=place)
             return len(self.rows) - start
@@ -226,7 +239,7 @@ class Lines:
         return bisect_left(self.rows, place(row), key=place)
 
     def row_at(self, ts: str) -> int:
-        return bisect_right(self.rows, ts, key=_time)
+        return bisect_right(self.rows, ts, key=attrgetter("ts"))
 
     def covers(self, ts: str) -> bool:
         if not self._lines:
@@ -262,38 +275,38 @@ class Lines:
         what rings have is taken over."""
         if not self.has_newer:
             return None
-        behind = min((one for one in self._sources.values() if one.lags), key=_last)
+        behind = min((one for one in self._sources.values() if one.lags), key=attrgetter("last"))
         if not behind.is_near:
             return WantedPage(
                 behind.key,
                 behind.rows[-1].line.ts if behind.rows else behind.since,
                 after=behind.newest,
             )
-        behind.rows += behind.in_ring(STREAM_LINES)
+        behind.rows += behind.in_ring(self._page_lines)
         self._is_window = True
         self._rebuild()
         self._keep_within(is_older=False)
         return None
 
-    def add_page(self, asked: WantedPage, found: list[Line]) -> None:
+    def add_page(self, wanted: WantedPage, lines: list[Line]) -> None:
         """Put lines that the gateway sent in their places. Call `work` afterwards."""
-        source = self._sources.get(asked.key)
+        source = self._sources.get(wanted.key)
         if source is None or source.is_anew or self.is_following:
             return
         self._is_window = True
-        if asked.before is not None:
-            if source.rows and source.rows[0].seq != asked.before:
+        if wanted.before is not None:
+            if source.rows and source.rows[0].seq != wanted.before:
                 return  # it moved on meanwhile
-            source.add_older(found)
-            source.is_exhausted = not found
-        elif asked.after is not None and source.newest == asked.after:
-            newer = [line for line in found if line.seq > asked.after]
+            source.add_older(lines)
+            source.is_exhausted = not lines
+        elif wanted.after is not None and source.newest == wanted.after:
+            newer = [line for line in lines if line.seq > wanted.after]
             if newer:
                 source.rows += source.following(newer)
             else:  # they are lost: go on with what the ring has
-                source.rows += source.in_ring(STREAM_LINES)
+                source.rows += source.in_ring(self._page_lines)
         self._rebuild()
-        self._keep_within(is_older=asked.before is not None)
+        self._keep_within(is_older=wanted.before is not None)
 
     def jump(self, pages: Mapping[StreamKey, list[Line]], until: str) -> None:
         """Show another part of the streams: for each its last lines up to a time."""
@@ -374,12 +387,12 @@ class Lines:
         self.rows = self.rows[begin:stop]
 
     def _take_newest(self) -> None:
-        found = [one.in_ring() for one in self._sources.values() if one.lags]
+        lagging = [one.in_ring() for one in self._sources.values() if one.lags]
         if not self.is_following and not all(map(_is_within_reach, self._sources.values())):
             return
-        if not found:
+        if not lagging:
             return
-        fresh = found[0] if len(found) == 1 else list(merge(*found, key=place))
+        fresh = lagging[0] if len(lagging) == 1 else list(merge(*lagging, key=place))
         if not self.is_following:
             fresh = self._held(fresh)
         for row in fresh:
@@ -396,8 +409,7 @@ class Lines:
 
     def _held(self, fresh: list[TailRow]) -> list[TailRow]:
         for number, row in enumerate(fresh):
-            is_full = len(self._lines) + number >= HELD_LINES or self._held_bytes >= HELD_BYTES
-            if is_full:
+            if self._is_full(len(self._lines) + number):
                 return fresh[:number]
             self._held_bytes += weight(row.line)
         return fresh
@@ -420,7 +432,7 @@ class Lines:
         size, most = 0, 0
         for row in lines if is_older else reversed(lines):
             size += weight(row.line)
-            if most >= HELD_LINES or (size > 2 * HELD_BYTES and most):
+            if most >= self._most_lines or (size > 2 * self._most_bytes and most):
                 break
             most += 1
         if most >= len(lines):
@@ -436,21 +448,9 @@ class Lines:
         self._rebuild()
 
 
-def _time(row: TailRow) -> str:
-    return row.ts
-
-
 def _goes_on(source: TailSource) -> bool:
     """Return whether the ring still has what comes after the rows."""
     return not source.is_anew and _is_within_reach(source)
-
-
-def _is_anew(source: TailSource) -> bool:
-    return source.is_anew
-
-
-def _has_merged(source: TailSource) -> bool:
-    return source.ring.merges != source.merges
 
 
 def _is_within_reach(source: TailSource) -> bool:
@@ -463,17 +463,9 @@ def _missed(source: TailSource) -> int:
     return max(source.ring.lines[-1].seq - source.mark, 0) if source.ring.lines else 0
 
 
-def _last(source: TailSource) -> Place:
-    return source.last
-
-
-def _first(source: TailSource) -> Place:
-    return source.first
-
-
 def _limiting(sources: Iterable[TailSource]) -> TailSource | None:
-    found = [one for one in sources if one.has_older]
-    return max(found, key=_first) if found else None
+    limited = [one for one in sources if one.has_older]
+    return max(limited, key=attrgetter("first")) if limited else None
 
 
 def _end_of(lines: list[TailRow], source: TailSource) -> int:

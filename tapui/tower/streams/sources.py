@@ -2,6 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import islice
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -34,6 +35,7 @@ class TailRow(NamedTuple):
     is_gap: bool = False
 
 
+@dataclass(slots=True, eq=False)
 class TailSource:
     """The rows that a tail has of one stream, oldest first, and the stream's ring.
 
@@ -43,42 +45,39 @@ class TailSource:
     `known_to` no line is missing, though there may be rows at neither.
     """
 
-    __slots__ = (
-        "epoch",
-        "is_exhausted",
-        "key",
-        "known_from",
-        "known_to",
-        "mark",
-        "merges",
-        "order",
-        "ring",
-        "rows",
-        "since",
-        "taken",
-    )
+    key: StreamKey
+    order: int
+    ring: Ring
+    mark: int = 0
+    since: str = ""
+    rows: list[TailRow] = field(init=False)
+    taken: Ring = field(init=False)
+    epoch: int = field(init=False)
+    merges: int = field(init=False)
+    is_exhausted: bool = field(init=False)
+    known_from: Place | None = field(init=False)
+    known_to: Place = field(init=False)
 
-    def __init__(self, key: StreamKey, order: int, ring: Ring) -> None:
-        self.key = key
-        self.order = order
-        self.ring = ring
-        self.mark = 0
-        self.since = ""
+    def __post_init__(self) -> None:
         self.begin()
 
     def begin(self) -> None:
         self.taken = self.ring
         self.epoch, self.merges = self.ring.epoch, self.ring.merges
         self.is_exhausted = False
-        self.known_from: Place | None = None
-        self.known_to: Place = NOWHERE
-        self.rows: list[TailRow] = []
+        self.known_from, self.known_to = None, NOWHERE
+        self.rows = []
         self.rows = self.following(self.ring.lines)
 
     @property
     def is_anew(self) -> bool:
         """Whether the stream began anew since rows were taken from it."""
         return self.ring is not self.taken or self.ring.epoch != self.epoch
+
+    @property
+    def has_merged(self) -> bool:
+        """Whether lines were put into the ring before its newest since `merge`."""
+        return self.ring.merges != self.merges
 
     @property
     def newest(self) -> int:
@@ -108,14 +107,14 @@ class TailSource:
 
     def following(self, lines: Iterable[Line]) -> list[TailRow]:
         """Return rows for lines that come after those that are here. They are not added."""
-        found: list[TailRow] = []
+        rows: list[TailRow] = []
         last = self.rows[-1] if self.rows else None
         seq, ts = (last.seq, last.ts) if last else (0, "")
         for line in lines:
             ts = max(line.ts, ts)
-            found.append(TailRow(ts, self.order, line.seq, line, self, 0 < seq != line.seq - 1))
+            rows.append(TailRow(ts, self.order, line.seq, line, self, 0 < seq != line.seq - 1))
             seq = line.seq
-        return found
+        return rows
 
     def in_ring(self, most: int | None = None) -> list[TailRow]:
         """Return rows for what the ring has after the rows, the oldest `most` of them."""
@@ -144,11 +143,11 @@ class TailSource:
         self.merges = self.ring.merges
         newest = self.newest
         known = {row.seq: row.line for row in self.rows}
-        found = {one.seq: one for one in self.ring.lines if one.seq < newest}
-        found = {seq: line for seq, line in found.items() if seq not in known}
-        if not found:
+        missed = {one.seq: one for one in self.ring.lines if one.seq < newest}
+        missed = {seq: line for seq, line in missed.items() if seq not in known}
+        if not missed:
             return False
-        known |= found
+        known |= missed
         self.rows = []
         self.rows = self.following(known[seq] for seq in sorted(known))
         return True

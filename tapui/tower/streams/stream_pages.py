@@ -35,34 +35,34 @@ class StreamPages:
         self._view = view
         self._send = send
         self._say = say
-        self._asked: tuple[str, WantedPage] | None = None
+        self._pending: tuple[str, WantedPage] | None = None
         self._is_older = True
-        self._is_told = False
+        self._is_reported = False
         self._left = 0
         self._jumps: dict[str, StreamKey] = {}
-        self._found: dict[StreamKey, list[Line]] = {}
+        self._jumped: dict[StreamKey, list[Line]] = {}
         self._time = ""
 
     @property
     def is_reading(self) -> bool:
         """Whether something was asked for and has not come yet."""
-        return self._asked is not None or bool(self._jumps)
+        return self._pending is not None or bool(self._jumps)
 
     def forget(self) -> None:
         """Other streams are shown: nothing is awaited."""
-        self._asked = None
+        self._pending = None
         self._jumps.clear()
 
-    def older(self, *, is_told: bool) -> None:
-        """Read lines before those that are here; `is_told`: say so where there are none."""
-        self._begin(is_older=True, is_told=is_told)
+    def older(self, *, is_reported: bool) -> None:
+        """Read lines before those that are here; `is_reported`: say so where there are none."""
+        self._begin(is_older=True, is_reported=is_reported)
 
     def newer(self) -> None:
-        self._begin(is_older=False, is_told=False)
+        self._begin(is_older=False, is_reported=False)
 
-    def _begin(self, *, is_older: bool, is_told: bool) -> None:
+    def _begin(self, *, is_older: bool, is_reported: bool) -> None:
         if not self.is_reading:
-            self._is_older, self._is_told, self._left = is_older, is_told, MOST_PAGES
+            self._is_older, self._is_reported, self._left = is_older, is_reported, MOST_PAGES
             self._ask()
 
     def _ask(self) -> None:
@@ -70,7 +70,7 @@ class StreamPages:
         before = len(lines.rows)
         wanted = lines.older_wanted() if self._is_older else lines.newer_wanted()
         if wanted is None:
-            if self._is_older and self._is_told:
+            if self._is_older and self._is_reported:
                 self._say(_nothing_older(lines))
             elif not self._is_older:
                 self._tail.changed()
@@ -78,7 +78,7 @@ class StreamPages:
             return
         self._left -= 1
         read_id = f"page-{next(_read_ids)}"
-        self._asked = (read_id, wanted)
+        self._pending = (read_id, wanted)
         self._view().pages.expect(read_id)
         self._send(
             StreamRead(
@@ -99,7 +99,7 @@ class StreamPages:
             self._tail.go_to(lines.row_at(ts))
             return
         self.forget()
-        self._time, self._found = ts, {}
+        self._time, self._jumped = ts, {}
         for key in lines.keys:
             read_id = f"page-{next(_read_ids)}"
             self._jumps[read_id] = key
@@ -114,22 +114,22 @@ class StreamPages:
         view = self._view()
         if self._jumps:
             self._take_jumps(view)
-        elif self._asked is not None:
-            read_id, wanted = self._asked
+        elif self._pending is not None:
+            read_id, wanted = self._pending
             if not view.pages.awaits(read_id):
-                self._asked = None
+                self._pending = None
                 return
-            found = view.pages.take(read_id)
-            if found is None:
+            page = view.pages.take(read_id)
+            if page is None:
                 return
-            self._asked = None
-            if not isinstance(found, StreamLines):
-                self._say(f"These lines cannot be read: {found.message}")
+            self._pending = None
+            if not isinstance(page, StreamLines):
+                self._say(f"These lines cannot be read: {page.message}")
                 return
             rows = len(self._tail.rows)
-            self._tail.lines.add_page(wanted, found.lines)
+            self._tail.lines.add_page(wanted, page.lines)
             self._tail.changed()
-            if not found.lines and self._is_older and self._is_told:
+            if not page.lines and self._is_older and self._is_reported:
                 self._say(_nothing_older(self._tail.lines))
             self._go_on(rows)
 
@@ -140,7 +140,7 @@ class StreamPages:
         wants = lines.older_wanted() is not None if self._is_older else lines.has_newer
         is_short = len(lines.rows) == rows or len(lines.rows) < self._tail.size.height
         if wants and is_short and self._left > 0 and not lines.is_following:
-            self._is_told = False
+            self._is_reported = False
             self._left -= 1
             self._ask()
 
@@ -149,16 +149,16 @@ class StreamPages:
             if not view.pages.awaits(read_id):
                 self.forget()
                 return
-            found = view.pages.take(read_id)
-            if found is not None:
+            page = view.pages.take(read_id)
+            if page is not None:
                 del self._jumps[read_id]
-                self._found[key] = found.lines if isinstance(found, StreamLines) else []
+                self._jumped[key] = page.lines if isinstance(page, StreamLines) else []
         if self._jumps:
             return
-        if not any(self._found.values()):
+        if not any(self._jumped.values()):
             self._say("No lines until then are in the records.")
             return
-        self._tail.lines.jump(self._found, self._time)
+        self._tail.lines.jump(self._jumped, self._time)
         self._tail.changed()
         self._is_older, self._left = False, 2 * MOST_PAGES
         self._ask()

@@ -23,9 +23,10 @@ from tapui.tower.streams.stream_pages import StreamPages
 from tapui.tower.streams.tail import Tail
 from tapui.tower.streams.tail_paint import look_of
 from tapui.tower.table.columns import held
-from tapui.tower.table.filter import Filter, FilterBar, FilterError, Undecided, parse
+from tapui.tower.table.filter import Filter, FilterBar, FilterError, parse
 from tapui.tower.table.pane import Pane
 from tapui.tower.table.table import Table
+from tapui.tower.textual.sheet import ask
 from tapui.tower.textual.widgets import plain, show_in
 from tapui.tower.wording.marks import SHOWN_LEVELS, stands_out
 from tapui.wire.message import Level, Line
@@ -157,7 +158,7 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         """The person came to the end of what is here: read on."""
         event.stop()
         if event.is_older:
-            self.pages.older(is_told=False)
+            self.pages.older(is_reported=False)
         else:
             self.pages.newer()
 
@@ -180,13 +181,13 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
             if key in self.marked
             else "show it together with others"
         )
-        found = [
+        actions = [
             RowAction("m", mute, lambda: self._mute(key, is_muted=not is_muted)),
             RowAction("t", mark, self.action_mark),
         ]
         if self.marked:
-            found.append(RowAction("u", "show one stream at a time again", self._unmark))
-        return found + [self._level_action(level) for level in ("keep", "surface", "inject")]
+            actions.append(RowAction("u", "show one stream at a time again", self._unmark))
+        return actions + [self._level_action(level) for level in ("keep", "surface", "inject")]
 
     def _level_action(self, level: Level) -> RowAction:
         levels = self.tail.lines.levels
@@ -197,7 +198,6 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done now is not offered."""
         if action in (
             "pause",
             "filter",
@@ -284,7 +284,7 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 
     def action_older(self) -> None:
         self.tail.stand()
-        self.pages.older(is_told=True)
+        self.pages.older(is_reported=True)
 
     def action_stands_out(self, step: int) -> None:
         if not self.tail.find(step, stands_out):
@@ -295,13 +295,12 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
     def action_go_to_time(self) -> None:
         from tapui.tower.textual.dialogs import MomentScreen
 
-        def given(seconds: float | None) -> None:
-            if seconds is not None:
-                moment = datetime.fromtimestamp(seconds, UTC)
-                self.tail.stand()
-                self.pages.jump(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
+        def go(seconds: float) -> None:
+            moment = datetime.fromtimestamp(seconds, UTC)
+            self.tail.stand()
+            self.pages.jump(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
 
-        self.app.push_screen(MomentScreen(self.tower.clock()), given)
+        ask(self.app, MomentScreen(self.tower.clock()), go)
 
     # The filter
 
@@ -312,7 +311,9 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         searched = self._searched
         if self._filter_text:
             self.tail.action_move(step)
-        elif searched is not None and not self.tail.find(step, lambda one: _finds(searched, one)):
+        elif searched is not None and not self.tail.find(
+            step, lambda one: searched.is_in(one.event)
+        ):
             self._say(f"No further match {'after' if step > 0 else 'before'} this line.")
 
     def close_topmost(self) -> bool:
@@ -419,17 +420,16 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
 
     def _close_gap(self, key: StreamKey, ring: Ring) -> None:
         """A snapshot that replaced lost events brings only a stream's last line: read the rest."""
-        merges, asked = self._gaps_seen[key]
+        merges, known = self._gaps_seen[key]
         if ring.merges == merges:
             return
         newest = list(islice(reversed(ring.lines), FIRST_LINES))
-        gap = next((new.seq for new, old in pairwise(newest) if new.seq > old.seq + 1), asked)
+        gap = next((new.seq for new, old in pairwise(newest) if new.seq > old.seq + 1), known)
         self._gaps_seen[key] = (ring.merges, gap)
-        if gap != asked:
+        if gap != known:
             self._read(key)
 
     def _read(self, key: StreamKey) -> None:
-        """Read a stream's newest lines into its ring."""
         read_id = f"streams-{next(_read_ids)}"
         self.tower.view.expect_lines(read_id, key)
         self.tower.send(StreamRead(id=read_id, stream=key[1], session_id=key[0], last=FIRST_LINES))
@@ -442,10 +442,3 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
             return
         show_in(self.query_one(".heading", Static), heading(view, self._shown(), self.selected))
         show_in(self.query_one(".standing", Static), standing(self.tail))
-
-
-def _finds(searched: Filter, line: Line) -> bool:
-    try:
-        return searched.matches(line)
-    except Undecided:
-        return False

@@ -108,7 +108,6 @@ class Tail(LineView, can_focus=True):
     # What is shown
 
     def open(self, rings: Mapping[StreamKey, Ring]) -> None:
-        """Show other streams, from their end."""
         self.lines.open(rings)
         self._cursor_row = self._top_row = None
         self._forget()
@@ -283,12 +282,12 @@ class Tail(LineView, can_focus=True):
             else:
                 break
             stop = strip.cell_length if span[1] < 0 else span[1]
-            found = strip.crop(max(span[0], 0), stop).text
+            text_ = strip.crop(max(span[0], 0), stop).text
             if self.is_wrapped and part:
-                found = found[gutter_width(self._look, self.size.width) :] if not span[0] else found
-                texts[-1:] = ["".join([*texts[-1:], found])]
+                text_ = text_[gutter_width(self._look, self.size.width) :] if not span[0] else text_
+                texts[-1:] = ["".join([*texts[-1:], text_])]
             else:
-                texts.append(found)
+                texts.append(text_)
         return "\n".join(text.rstrip() for text in texts), "\n"
 
     # Within

@@ -78,7 +78,6 @@ def shown_text(row: TailRow, look: RowLook, limit: int | None = SHOWN_CHARS) -> 
 
 
 def gutter_text(row: TailRow, look: RowLook, width: int) -> str:
-    """Return what stands before a row's text, without the cursor."""
     return "".join(text for text, _ in _gutter(row, look, width))
 
 
@@ -127,9 +126,9 @@ def _pieces(text: str, used: Filter | None) -> list[tuple[str, bool]]:
         return [(text, False)]
     pieces: list[tuple[str, bool]] = []
     at = 0
-    while (found := folded.find(needle, at)) >= 0:
-        pieces += [(text[at:found], False), (text[found : found + len(needle)], True)]
-        at = found + len(needle)
+    while (start := folded.find(needle, at)) >= 0:
+        pieces += [(text[at:start], False), (text[start : start + len(needle)], True)]
+        at = start + len(needle)
     return [*((piece, hit) for piece, hit in pieces if piece), (text[at:], False)]
 
 

@@ -57,6 +57,13 @@ class Filter:
             raise Undecided(is_slow=True)
         return is_found
 
+    def is_in(self, text: str) -> bool:
+        """Return whether it is in a text; False also where a pattern cannot tell."""
+        try:
+            return self.finds(text)
+        except Undecided:
+            return False
+
 
 def exactly(first: str) -> Filter:
     """Return a filter for rows whose first cell is this text, and no longer one."""

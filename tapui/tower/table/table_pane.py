@@ -11,7 +11,7 @@ from textual.widgets import Static
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Column, Row, first_key, held, sorted_rows
-from tapui.tower.table.filter import Filter, FilterBar, FilterError, Undecided, parse
+from tapui.tower.table.filter import Filter, FilterBar, FilterError, parse
 from tapui.tower.table.pane import FrameNote, Pane
 from tapui.tower.table.table import Table
 from tapui.tower.textual.widgets import plain, show_in
@@ -113,10 +113,7 @@ class TablePane(Pane):
         return [row for row in rows if not row.is_heading and self.finds(wanted, row)]
 
     def finds(self, wanted: Filter, row: Row) -> bool:
-        try:
-            return wanted.finds("  ".join(cell.whole for cell in row.cells))
-        except Undecided:
-            return False
+        return wanted.is_in("  ".join(cell.whole for cell in row.cells))
 
     def parsed(self, text: str) -> Filter | None:
         """Return the filter that is typed, None for none. Raises `FilterError`."""

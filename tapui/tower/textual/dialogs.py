@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
@@ -15,8 +15,9 @@ from textual.widgets import Input, Static
 from tapui.text import safe_text
 from tapui.tower.app.tower import RowAction
 from tapui.tower.table.columns import Cell, Column, Row
+from tapui.tower.table.filter import Filter, FilterError, parse
 from tapui.tower.table.table import Table
-from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen
+from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen, Result
 from tapui.tower.textual.widgets import SafeInput, plain
 from tapui.wire import subjects
 from tapui.wire.limits import MAX_ID
@@ -114,7 +115,79 @@ class ChooseScreen(LiveScreen[str]):
         self.dismiss(event.key)
 
 
-class AskLineScreen(LiveScreen[str | None]):
+class FilteredListScreen(LiveScreen[Result]):
+    """A list below a line: what is typed there filters the rows, Enter chooses one.
+
+    Subclasses have `COLUMNS` and `heading`, and show rows in `fill` and after `choose`.
+    """
+
+    CSS_PATH = DIALOG_CSS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("down", "step(1)", "Next", show=False),
+        Binding("up", "step(-1)", "Previous", show=False),
+    ]
+    COLUMNS: ClassVar[tuple[Column, ...]]
+    _sought: Filter | None = None
+
+    def heading(self) -> str:
+        raise NotImplementedError
+
+    def fill(self) -> None:
+        """Show the rows that the filter leaves, by `set_rows`."""
+        raise NotImplementedError
+
+    def choose(self, key: str) -> None:
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        with Vertical(classes="dialog"):
+            yield Static(plain(self.heading(), "bold", limit=200), markup=False)
+            yield AnswerInput(placeholder="type to filter", compact=True, max_length=200)
+            yield Table(self.COLUMNS)
+            yield Static("", classes="keys", markup=False)
+
+    def on_mount(self) -> None:
+        self.query_one(Table).styles.height = "1fr"
+        self.query_one(AnswerInput).focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        try:
+            self._sought = parse(event.value)
+        except FilterError as error:
+            self.say(str(error))
+        else:
+            self.fill()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        selected = self.query_one(Table).selected
+        if selected is not None:
+            self.choose(selected)
+
+    def on_table_opened(self, event: Table.Opened) -> None:
+        event.stop()
+        self.choose(event.key)
+
+    def action_step(self, step: int) -> None:
+        self.query_one(Table).action_move(step)
+
+    def set_rows(self, rows: Sequence[Row]) -> str:
+        """Show those of the rows that the filter leaves; return their number as words."""
+        sought = self._sought
+        left = [row for row in rows if sought is None or sought.is_in(_row_text(row))]
+        self.query_one(Table).set_rows(left)
+        return f"{len(left)} of {len(rows)}" if len(left) < len(rows) else f"{len(rows)}"
+
+    def say(self, text: str) -> None:
+        self.query_one(".keys", Static).update(plain(text, "$text-muted", limit=300))
+
+
+def _row_text(row: Row) -> str:
+    return "  ".join(dict.fromkeys((row.key, *(cell.text for cell in row.cells))))
+
+
+class AskLineScreen(LiveScreen[str]):
     """Asks for a line; the result is the text, None where the person left or wrote nothing."""
 
     CSS_PATH = DIALOG_CSS
@@ -142,7 +215,7 @@ _CLOCK = re.compile(r"\d?\d:\d\d(:\d\d)?\Z")
 _HINT = "20:15, 20:15:30, 2026-11-20 20:15, +5m or -2h. Esc goes back."
 
 
-class MomentScreen(LiveScreen[float | None]):
+class MomentScreen(LiveScreen[float]):
     """Asks for a time; the result is in seconds since the epoch, None where the person left.
 
     `now` is the time that a clock time or a span is counted from.

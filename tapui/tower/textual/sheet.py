@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path, PurePath
-from typing import ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from textual import events
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
@@ -134,6 +134,28 @@ class ConfirmScreen(LiveScreen[bool]):
 
     def _refuse(self, why: str) -> None:
         self.query_one(".trouble", Static).update(plain(why, "$warning"))
+
+
+def ask(app: App[Any], screen: LiveScreen[Result], on_answer: Callable[[Result], object]) -> None:
+    """Push a screen that asks; `on_answer` is not called where the person leaves it."""
+
+    def closed(answer: Result | None) -> None:
+        if answer is not None:
+            on_answer(answer)
+
+    app.push_screen(screen, closed)
+
+
+def confirm(
+    app: App[Any], question: str, lines: Sequence[str], verb: str, on_yes: Callable[[], object]
+) -> None:
+    """Ask with a `ConfirmScreen`; `on_yes` is called for *yes* alone."""
+
+    def closed(is_sure: bool | None) -> None:
+        if is_sure:
+            on_yes()
+
+    app.push_screen(ConfirmScreen(question, lines, verb), closed)
 
 
 Keys = Callable[[], Sequence[str]]

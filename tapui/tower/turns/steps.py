@@ -41,9 +41,9 @@ def emitter_prompt(view: View, turn: LiveTurn) -> EmitterPrompt | None:
     if (turn.source.kind, turn.source.name) != ("provider", BUILTIN_PROVIDER):
         return None
     if turn.prompt.startswith(UPDATE_MARK):
-        found = _ITEM.findall(turn.prompt)
-        names = tuple(dict.fromkeys(name for name, _text in found))
-        return EmitterPrompt(names, tuple(text for _name, text in found)) if found else None
+        lines = _ITEM.findall(turn.prompt)
+        names = tuple(dict.fromkeys(name for name, _text in lines))
+        return EmitterPrompt(names, tuple(text for _name, text in lines)) if lines else None
     for emitter in view.state.emitters.values():
         if emitter.prompt and one_line(emitter.prompt) == turn.prompt:
             return EmitterPrompt((emitter.name,), (turn.prompt,))
@@ -116,8 +116,8 @@ def place_of(view: View, key: str) -> StepPlace | None:
     turn = turn_of(view, key)
     if turn is None:
         return None
-    found = keyed_steps(turn_key_of(key), turn)
-    return next((place for one, place in found if one == key), None)
+    places = keyed_steps(turn_key_of(key), turn)
+    return next((place for one, place in places if one == key), None)
 
 
 def _name(step: LiveStep) -> str:
@@ -191,7 +191,6 @@ def source_words(source: TurnSource) -> str:
 
 
 def asker_words(view: View, turn: LiveTurn) -> str:
-    """Return who asked, as `source_words` does; of emitters their names."""
     sent = emitter_prompt(view, turn)
     return source_words(turn.source) if sent is None else f"emitter {', '.join(sent.names)}"
 
@@ -203,8 +202,8 @@ def prompt_words(view: View, turn: LiveTurn) -> str:
     if sent is not None:
         more = f" and {len(sent.said) - 1} more" if len(sent.said) > 1 else ""
         return f"{', '.join(sent.names)}: “{sent.said[0]}”{more}"
-    asked = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
-    return f"{source_words(turn.source)}: {asked}"
+    prompt = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
+    return f"{source_words(turn.source)}: {prompt}"
 
 
 def label_of(step: LiveStep) -> str:
@@ -220,16 +219,16 @@ def label_of(step: LiveStep) -> str:
 def step_words(step: LiveStep, folder: str) -> str:
     """Return what a step is about, and why it failed; paths in the session's folder without it."""
     step.condense()
-    said = within(step.summary, folder)
+    words = within(step.summary, folder)
     if step.kind in _SAID:
-        said = f"“{said}”"
+        words = f"“{words}”"
     elif step.kind == "subagent":
-        said = f"{step.tool}: “{said}”" if said else step.tool
-    elif step.kind == "compaction" and (found := _TOKENS.match(said)):
-        said = f"{rate(int(found[1]))} → {rate(int(found[2]))} tokens"
+        words = f"{step.tool}: “{words}”" if words else step.tool
+    elif step.kind == "compaction" and (sizes := _TOKENS.match(words)):
+        words = f"{rate(int(sizes[1]))} → {rate(int(sizes[2]))} tokens"
     elif step.kind == "event" or (step.kind == "gate" and step.tool not in KINDS):
-        said = "   ".join(one for one in (step.tool, said) if one)
-    return "   ".join(one for one in (said, step.error) if one)
+        words = "   ".join(one for one in (step.tool, words) if one)
+    return "   ".join(one for one in (words, step.error) if one)
 
 
 def lines_changed(added: int | None, removed: int | None) -> str:
@@ -344,25 +343,25 @@ def has_failures(view: View) -> bool:
 
 def failures(view: View) -> list[FailedItem]:
     """Return what has failed. A turn whose steps are not here stands for those of them."""
-    found: list[FailedItem] = []
+    failed: list[FailedItem] = []
     calls: set[str | None] = set()
     for session_id in view.state.turns:
         for key, turn in keyed_turns(view, session_id):
             if not turn.is_whole:
                 if turn.failed:
-                    found.append(FailedItem(turn.started_at, session_id, key, True))
+                    failed.append(FailedItem(turn.started_at, session_id, key, True))
                 continue
             for step_key, place in keyed_steps(key, turn):
                 place.step.condense()
                 calls.add(place.step.call_id)
                 if place.step.state == "failed":
-                    found.append(FailedItem(place.step.at, session_id, step_key, True))
-    found += [
+                    failed.append(FailedItem(place.step.at, session_id, step_key, True))
+    failed += [
         FailedItem(one.started_at, one.session_id, one.id, False)
         for one in view.state.recent_calls.values()
         if one.id not in calls and has_failed(one)
     ]
-    return sorted(found, key=lambda one: one.at, reverse=True)
+    return sorted(failed, key=lambda one: one.at, reverse=True)
 
 
 _FAILED = "failed"
@@ -378,7 +377,6 @@ class StepFilter(Filter):
     slower_than: float | None = None
 
     def may_show(self, *, has_failed: bool, seconds: float | None) -> bool:
-        """Return whether a step is shown as far as its state and its duration tell."""
         if self.only_failed and not has_failed:
             return False
         return self.slower_than is None or (seconds is not None and seconds > self.slower_than)
@@ -401,8 +399,8 @@ def parse_steps(text: str) -> StepFilter | None:
         else:
             break
         rest = after.lstrip()
-    found = parse(rest)
-    if found is None and not only_failed and slower_than is None:
+    parsed = parse(rest)
+    if parsed is None and not only_failed and slower_than is None:
         return None
-    needle, pattern = (found.needle, found.pattern) if found is not None else ("", None)
+    needle, pattern = (parsed.needle, parsed.pattern) if parsed is not None else ("", None)
     return StepFilter(text, needle, pattern, only_failed, slower_than)

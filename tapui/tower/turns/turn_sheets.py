@@ -11,10 +11,11 @@ from tapui import times
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.tower.app.view import View
+from tapui.tower.calls.bodies import data_of
 from tapui.tower.calls.call_sheet import ask_cancel, call_parts
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.sessions.session_sheet import charged_words, tokens_words
-from tapui.tower.textual.sheet import Keys, Sheet, alone, fact
+from tapui.tower.textual.sheet import Sheet, fact
 from tapui.tower.turns import steps
 from tapui.tower.turns.steps import StepPlace
 from tapui.tower.wording.words import can_cancel
@@ -82,9 +83,7 @@ class TurnScreen(Sheet):
 
     TOPICS = frozenset({"calls", "approvals", "life", "clock"})
 
-    def __init__(self, key: str, keys: Keys = alone) -> None:
-        super().__init__(key, keys)
-        self._turn: LiveTurn | None = None
+    _turn: LiveTurn | None = None
 
     def go_to(self, key: str) -> None:
         self._turn = None
@@ -144,11 +143,9 @@ class StepScreen(Sheet):
     TOPICS = frozenset({"calls", "approvals", "life", "clock"})
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop", "raw")
 
-    def __init__(self, key: str, keys: Keys = alone) -> None:
-        super().__init__(key, keys)
-        self._place: StepPlace | None = None
-        self._call: subjects.Call | None = None
-        self._is_raw = False
+    _place: StepPlace | None = None
+    _call: subjects.Call | None = None
+    _is_raw = False
 
     def go_to(self, key: str) -> None:
         self._place = self._call = None
@@ -198,11 +195,11 @@ class StepScreen(Sheet):
         if turn.is_history:
             parts.append(Paragraph("It happened before this run of tapui.", "muted"))
         if self._call is not None:
-            return [*parts, *call_parts(self.tower.bodies, self._whole(self._call))]
+            return [*parts, *call_parts(self.tower.bodies, self.tower.bodies.whole(self._call))]
         if step.call_id is not None:
             is_coming = self.tower.bodies.is_recorded_awaited(step.call_id)
-            said = "Its arguments and result are being read …" if is_coming else _ELSEWHERE
-            parts += [Paragraph(""), Paragraph(said, "muted")]
+            note = "Its arguments and result are being read …" if is_coming else _ELSEWHERE
+            parts += [Paragraph(""), Paragraph(note, "muted")]
         text = step.summary
         if step.kind in ("message", "prompt"):
             text = steps.content_at(view, turn.session_id, step.at) or text
@@ -220,15 +217,11 @@ class StepScreen(Sheet):
             return None
         return time.words(f"at {place.step.provider}") or None
 
-    def _whole(self, call: subjects.Call) -> subjects.Call:
-        return self.tower.bodies.whole(call)
-
     def _record(self, view: View, place: StepPlace) -> list[Paragraph]:
-        """Return what is known as JSON: the step, and the call or event behind it."""
         step, session_id = place.step, place.turn.session_id
         parts = [title("step"), value(_json(step.told()))]
         if self._call is not None:
-            call = self._whole(self._call)
+            call = self.tower.bodies.whole(self._call)
             args, data = view.arguments(call), view.result(call)
             if isinstance(args, Raw):
                 call = replace(call, args=args, args_cut=None)
@@ -236,9 +229,9 @@ class StepScreen(Sheet):
                 call = replace(call, data=data, data_cut=None)
             return [*parts, Paragraph(""), title("call"), value(_json(call))]
         for event in steps.events_at(view, session_id, step.at):
-            body = self.tower.bodies.happening(event)
-            said = value(body.text) if body is not None else Paragraph("")
-            parts += [Paragraph(""), title(" ".join(event.event.split())), said]
+            body = data_of(event)
+            about = title(" ".join(event.event.split()))
+            parts += [Paragraph(""), about, Paragraph("") if body is None else value(body)]
         return parts
 
     # Keys
@@ -258,5 +251,5 @@ class StepScreen(Sheet):
         self.show(self.tower.view, self.TOPICS)
 
 
-def _json(found: Any) -> str:
-    return msgspec.json.format(encode(found), indent=2).decode("utf-8", "replace")
+def _json(part: Any) -> str:
+    return msgspec.json.format(encode(part), indent=2).decode("utf-8", "replace")

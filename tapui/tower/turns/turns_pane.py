@@ -302,7 +302,6 @@ before this run of tapui.
         return f"{self.kind.title}: {self.tower.view.session_name(self._session_id)}"
 
     def frame_notes(self) -> list[FrameNote]:
-        """Return the filter, or the way to one."""
         if self.has_class("-empty"):
             return []
         key = self.tower.key_of("filter")
@@ -324,13 +323,13 @@ before this run of tapui.
 
     def filtered(self, rows: list[Row], wanted: Filter) -> list[Row]:
         """Return the steps that a filter leaves, below the heads of their turns."""
-        found: list[Row] = []
+        left: list[Row] = []
         for row in rows:
             if not row.is_heading and self.finds(wanted, row):
-                if row.under and row.under not in (one.under or one.key for one in found[-1:]):
-                    found.append(next(one for one in rows if one.key == row.under))
-                found.append(row)
-        return found
+                if row.under and row.under not in (one.under or one.key for one in left[-1:]):
+                    left.append(next(one for one in rows if one.key == row.under))
+                left.append(row)
+        return left
 
     def finds(self, wanted: Filter, row: Row) -> bool:
         """Return whether a filter finds a step, or a turn by its prompt."""
@@ -377,7 +376,6 @@ before this run of tapui.
                 self._read(turn)
 
     def on_table_opened(self, event: Table.Opened) -> None:
-        """Fold or unfold a turn or a subagent; open a step."""
         event.stop()
         self._open(event.key)
 
@@ -387,10 +385,10 @@ before this run of tapui.
             self._fold(key, turn)
         elif place is not None and place.step.kind == "subagent":
             self._fold(key, place.step)
-        elif place is not None and (asked := self._waiting_for(place.step)) is not None:
+        elif place is not None and (request := self._waiting_for(place.step)) is not None:
             from tapui.tower.requests.approval_sheet import ApprovalScreen
 
-            self.app.push_screen(ApprovalScreen(asked))
+            self.app.push_screen(ApprovalScreen(request))
         elif place is not None:
             self._open_sheet(key)
 
@@ -422,8 +420,8 @@ before this run of tapui.
             numbers = range(max(turn.number - READ_AT_ONCE, 0) + 1, turn.number + 1)
             read_id = f"turns-{next(self._read_ids)}"
             view.expect_turns(read_id, turn.session_id, numbers)
-            asked = TurnsRead(read_id, turn.session_id, turn.number + 1, len(numbers))
-            self.tower.send(asked)
+            message = TurnsRead(read_id, turn.session_id, turn.number + 1, len(numbers))
+            self.tower.send(message)
 
     # Going there, and what can be done
 
@@ -455,7 +453,6 @@ before this run of tapui.
         return f"Turn {turn.number}" if turn is not None else ""
 
     def row_actions(self) -> list[RowAction]:
-        """Open its sheet, fold and unfold all turns."""
         key = self.selected
         if not key:
             return []

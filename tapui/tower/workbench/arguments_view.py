@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import msgspec
 from msgspec import Raw
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -66,8 +67,8 @@ class ChoiceLine(Static, can_focus=True):
         arrows = "bold $accent" if self.has_focus else "$text-muted"
         name = plain(self._names[self._at], "" if self.value else "$text-muted", limit=_SHOWN)
         among = [one for one in self._choices if one]
-        said = f"  {among.index(self.value) + 1} of {len(among)}" if self.value else ""
-        place = plain(said, "$text-muted")
+        number = f"  {among.index(self.value) + 1} of {len(among)}" if self.value else ""
+        place = plain(number, "$text-muted")
         return plain("< ", arrows) + name + plain(" >", arrows) + place
 
     def on_key(self, event: Key) -> None:
@@ -170,7 +171,6 @@ class FormView(VerticalScroll, can_focus=False):
         self._typed = typed
 
     def compose(self) -> ComposeResult:
-        """The fields; a word where there are none."""
         if not self.form.fields:
             yield Static(plain("It takes no arguments.", "$text-muted"), markup=False)
         for field in self.form.fields:
@@ -185,9 +185,9 @@ class FormView(VerticalScroll, can_focus=False):
 
     def mark(self, wrong: Mapping[str, str]) -> None:
         for line in self.lines:
-            said = wrong.get(line.field.key, "")
-            is_untouched = not line.entry.value and said == "is required"
-            line.mark_wrong("" if is_untouched else said)
+            fault = wrong.get(line.field.key, "")
+            is_untouched = not line.entry.value and fault == "is required"
+            line.mark_wrong("" if is_untouched else fault)
 
     def focus_inside(self) -> bool:
         """Go to the first field; return whether there is one."""
@@ -196,23 +196,16 @@ class FormView(VerticalScroll, can_focus=False):
             return True
         return False
 
-    def on_input_changed(self, event: Input.Changed) -> None:
+    @on(Input.Changed)
+    @on(ChoiceLine.Changed)
+    def _tell_change(self, event: Message) -> None:
         event.stop()
         self.post_message(Changed())
 
-    def on_choice_line_changed(self, event: ChoiceLine.Changed) -> None:
+    @on(Input.Submitted)
+    @on(ChoiceLine.Submitted)
+    def _go_on(self, event: Message) -> None:
         event.stop()
-        self.post_message(Changed())
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._after_this()
-
-    def on_choice_line_submitted(self, event: ChoiceLine.Submitted) -> None:
-        event.stop()
-        self._after_this()
-
-    def _after_this(self) -> None:
         entries = [line.entry for line in self.lines]
         at = next((at for at, one in enumerate(entries) if one.has_focus), len(entries))
         if at + 1 < len(entries):

@@ -72,7 +72,11 @@ class CallsMade:
         send: Callable[[Message], None],
         changed: Callable[[], None],
         now: Callable[[], float],
+        *,
+        kept_tools: int = KEPT_TOOLS,
+        kept_bytes: int = KEPT_BYTES,
     ) -> None:
+        self._kept_tools, self._kept_bytes = kept_tools, kept_bytes
         self._send = send
         self._changed = changed
         self._now = now
@@ -95,7 +99,6 @@ class CallsMade:
         self._send(ToolsRead(id=read_id, session_id=session_id))
 
     def tools(self, session_id: str) -> list[OfferedTool] | None:
-        """Return the tools that came; None until then."""
         return self._tools.get(session_id)
 
     # Calls
@@ -127,7 +130,7 @@ class CallsMade:
     def keep_draft(self, tool: str, arguments: Raw) -> None:
         self._drafts.pop(tool, None)
         self._drafts[tool] = arguments
-        while len(self._drafts) > KEPT_TOOLS:
+        while len(self._drafts) > self._kept_tools:
             del self._drafts[next(iter(self._drafts))]
 
     # What comes
@@ -171,10 +174,10 @@ class CallsMade:
         self._made[tool] = [one for one in calls if one not in over]
         busy = {one.tool for one in self._under_way.values()}
         idle = [name for name in self._made if name not in busy]
-        for name in idle[: max(len(self._made) - KEPT_TOOLS, 0)]:
+        for name in idle[: max(len(self._made) - self._kept_tools, 0)]:
             del self._made[name]
         ended = [one for made in self._made.values() for one in made if one.outcome is not None]
-        room = KEPT_BYTES
+        room = self._kept_bytes
         for one in sorted(ended, key=lambda one: one.began, reverse=True):
             room -= one.size
             if room < 0 and one.size:

@@ -99,7 +99,7 @@ class Form:
     def read(self, typed: Mapping[str, str]) -> tuple[Raw, dict[str, str]]:
         """Return the arguments as JSON, without the fields that are empty, and what is wrong by
         the field's key."""
-        given: list[str] = []
+        members: list[str] = []
         wrong: dict[str, str] = {}
         for field in self.fields:
             text = typed.get(field.key, "")
@@ -108,10 +108,10 @@ class Form:
                     wrong[field.key] = "is required"
                 continue
             try:
-                given.append(f"{json_text(field.key)}: {field.read(text)}")
+                members.append(f"{json_text(field.key)}: {field.read(text)}")
             except FieldError as error:
                 wrong[field.key] = str(error)
-        return Raw("{{{}}}".format(", ".join(given)).encode()), wrong
+        return Raw("{{{}}}".format(", ".join(members)).encode()), wrong
 
     def typed(self, arguments: Raw) -> dict[str, str]:
         """Return what to type for these arguments. Raises `FieldError` where the form has no
@@ -142,8 +142,8 @@ def check_json(text: str) -> Any:
     except RecursionError:
         raise FieldError("nested too deeply") from None
     except msgspec.DecodeError as error:
-        said = str(error).removeprefix("JSON is malformed: ")
-        raise FieldError(f"no JSON yet: {said}") from None
+        why = str(error).removeprefix("JSON is malformed: ")
+        raise FieldError(f"no JSON yet: {why}") from None
 
 
 def form_of(schema: Raw) -> Form:
@@ -176,22 +176,22 @@ def form_of(schema: Raw) -> Form:
 
 
 def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) -> Argument:
-    found = _resolved(root, schema)
-    kind, choices, names = _kind_of(found)
+    resolved = _resolved(root, schema)
+    kind, choices, names = _kind_of(resolved)
     field = Argument(
         key,
         kind,
-        title=_text(found, "title"),
-        about=_text(found, "description"),
+        title=_text(resolved, "title"),
+        about=_text(resolved, "description"),
         choices=choices,
         names=names,
         is_required=is_required,
         is_secret=any(
             one.get("writeOnly") is True or one.get("format") == "password"
-            for one in _schemas(found)
+            for one in _schemas(resolved)
         ),
     )
-    default = found.get("const", found.get("default"))
+    default = resolved.get("const", resolved.get("default"))
     if default is None:
         return field
     try:
@@ -225,20 +225,20 @@ def _named(schema: Mapping[str, Any]) -> list[tuple[object, str]]:
     values, names = schema.get("enum"), schema.get("enumNames")
     if isinstance(values, list) and 0 < len(values) <= MAX_CHOICES:
         known = names if isinstance(names, list) and len(names) == len(values) else []
-        told = [one if isinstance(one, str) else "" for one in known] or [""] * len(values)
-        return list(zip(values, told, strict=True))
+        titles = [one if isinstance(one, str) else "" for one in known] or [""] * len(values)
+        return list(zip(values, titles, strict=True))
     for combining in ("oneOf", "anyOf"):
-        found = schema.get(combining)
-        if isinstance(found, list) and 0 < len(found) <= MAX_CHOICES:
-            constants = [one for one in found if isinstance(one, dict) and "const" in one]
-            if len(constants) == len(found):
+        several = schema.get(combining)
+        if isinstance(several, list) and 0 < len(several) <= MAX_CHOICES:
+            constants = [one for one in several if isinstance(one, dict) and "const" in one]
+            if len(constants) == len(several):
                 return [(one["const"], _text(one, "title")) for one in constants]
     return []
 
 
 def _text(schema: Mapping[str, Any], name: str) -> str:
-    found = schema.get(name)
-    return " ".join(found.split())[:_ABOUT] if isinstance(found, str) else ""
+    text = schema.get(name)
+    return " ".join(text.split())[:_ABOUT] if isinstance(text, str) else ""
 
 
 # References
@@ -246,12 +246,12 @@ def _text(schema: Mapping[str, Any], name: str) -> str:
 
 def _resolved(root: dict[str, Any], schema: object) -> dict[str, Any]:
     """Return a schema with what it refers to put in its place, its own words first."""
-    found = schema if isinstance(schema, dict) else {}
-    while isinstance(target := found.get("$ref"), str):
-        rest = {key: one for key, one in found.items() if key != "$ref"}
+    resolved = schema if isinstance(schema, dict) else {}
+    while isinstance(target := resolved.get("$ref"), str):
+        rest = {key: one for key, one in resolved.items() if key != "$ref"}
         there = _target(root, target)
-        found = {**(there if isinstance(there, dict) else {}), **rest}
-    return found
+        resolved = {**(there if isinstance(there, dict) else {}), **rest}
+    return resolved
 
 
 def _check_references(root: dict[str, Any]) -> None:
@@ -279,24 +279,24 @@ def _check_references(root: dict[str, Any]) -> None:
 
 def _target(root: dict[str, Any], target: str) -> object:
     """Return what a reference inside of the schema leads to, None for nothing."""
-    found: object = root
+    there: object = root
     for part in target.removeprefix("#").split("/")[1:]:
         name = part.replace("~1", "/").replace("~0", "~")
-        if isinstance(found, dict):
-            found = found.get(name)
-        elif isinstance(found, list) and name.isascii() and name.isdigit():
-            found = found[int(name)] if int(name) < len(found) else None
+        if isinstance(there, dict):
+            there = there.get(name)
+        elif isinstance(there, list) and name.isascii() and name.isdigit():
+            there = there[int(name)] if int(name) < len(there) else None
         else:
             return None
-    return found if target == "#" or target.startswith("#/") else None
+    return there if target == "#" or target.startswith("#/") else None
 
 
 def _schemas(schema: object) -> Iterator[Mapping[str, Any]]:
     waiting = [schema]
     while waiting:
-        found = waiting.pop()
-        if isinstance(found, dict):
-            yield found
-            waiting.extend(found.values())
-        elif isinstance(found, list):
-            waiting.extend(found)
+        part = waiting.pop()
+        if isinstance(part, dict):
+            yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
 
 from msgspec import Raw
 from textual.content import Content
@@ -33,10 +32,10 @@ class Checker:
     """Checks arguments for a widget, whose end is the check's end, too. `told` gets the answer to
     the last question."""
 
-    def __init__(self, owner: Widget, schema: Raw, told: Callable[[Checked], None]) -> None:
+    def __init__(self, owner: Widget, schema: Raw, on_checked: Callable[[Checked], None]) -> None:
         self._owner = owner
         self._schema = schema
-        self._told = told
+        self._on_checked = on_checked
         self._worker: Worker[None] | None = None
 
     def ask(self, arguments: Raw, *, rest: float = REST) -> None:
@@ -48,59 +47,56 @@ class Checker:
     async def _check(self, arguments: Raw, rest: float) -> None:
         await asyncio.sleep(rest)
         try:
-            found = Checked(tuple(await schemas.faults(self._schema, arguments)))
+            checked = Checked(tuple(await schemas.faults(self._schema, arguments)))
         except NotChecked as error:
-            found = Checked(unknown=str(error))
+            checked = Checked(unknown=str(error))
         except SchemaUnusable as error:
-            found = Checked(unusable=str(error))
-        self._told(found)
+            checked = Checked(unusable=str(error))
+        self._on_checked(checked)
 
 
 _LENGTH = 300
 """Characters of what is said of one fault."""
 
 
-class Fitness(NamedTuple):
-    """What is known of the arguments: what is no value of its field's kind, by field ("" for all of
-    them), and what the check found. `trouble` comes from a call that could not be made; `insists`
-    that it is made all the same when `key` is pressed again."""
+def fitness_words(
+    key: str,
+    wrong: Mapping[str, str],
+    checked: Checked | None = None,
+    trouble: str = "",
+    *,
+    insists: bool = False,
+) -> Content:
+    """Return what is known of the arguments, in one line.
 
-    key: str
-    wrong: Mapping[str, str]
-    checked: Checked | None = None
-    trouble: str = ""
-    insists: bool = False
-
-    def told(self) -> Content:
-        if self.trouble:
-            return plain(self.trouble, "bold $error", limit=_LENGTH)
-        if self.wrong:
-            return plain(
-                _first([named(*one) for one in self.wrong.items()]), "$error", limit=_LENGTH
-            )
-        checked = self.checked
-        if checked is None:
-            return plain("checking …", "$text-muted")
-        if unknown := checked.unusable or checked.unknown:
-            return plain(f"not checked: {unknown}", "$text-muted", limit=_LENGTH)
-        if not checked.faults:
-            return plain("the arguments fit", "$success")
-        said = _first([named(one.name, words_of(one)) for one in checked.faults])
-        if self.insists:
-            return plain(
-                f"{self.key} again calls it all the same. {said}", "bold $error", limit=_LENGTH
-            )
-        return plain(said, "$error", limit=_LENGTH)
+    `wrong` is what is no value of its field's kind, by field ("" for all of them), `checked` what
+    the check found. `trouble` comes from a call that could not be made; `insists`: it is made all
+    the same when `key` is pressed again.
+    """
+    if trouble:
+        return plain(trouble, "bold $error", limit=_LENGTH)
+    if wrong:
+        return plain(_first([named(*one) for one in wrong.items()]), "$error", limit=_LENGTH)
+    if checked is None:
+        return plain("checking …", "$text-muted")
+    if unknown := checked.unusable or checked.unknown:
+        return plain(f"not checked: {unknown}", "$text-muted", limit=_LENGTH)
+    if not checked.faults:
+        return plain("the arguments fit", "$success")
+    faults = _first([named(one.name, words_of(one)) for one in checked.faults])
+    if insists:
+        return plain(f"{key} again calls it all the same. {faults}", "bold $error", limit=_LENGTH)
+    return plain(faults, "$error", limit=_LENGTH)
 
 
-def named(name: str, said: str) -> str:
-    """Return what is said of a field; its name is "" for the arguments as a whole."""
-    return f"{name}: {said}" if name else said
+def named(name: str, fault: str) -> str:
+    """Return a fault behind its field's name, which is "" for the arguments as a whole."""
+    return f"{name}: {fault}" if name else fault
 
 
 def words_of(fault: Unfit) -> str:
     return "is required" if fault.keyword == "required" else " ".join(fault.text.split())
 
 
-def _first(said: Sequence[str]) -> str:
-    return said[0] if len(said) == 1 else f"{said[0]} (and {len(said) - 1} more)"
+def _first(faults: Sequence[str]) -> str:
+    return faults[0] if len(faults) == 1 else f"{faults[0]} (and {len(faults) - 1} more)"

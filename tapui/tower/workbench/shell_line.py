@@ -20,8 +20,8 @@ _ODD = re.compile(r"[^ -~\n]")
 
 def is_number(text: str, *, is_whole: bool = False) -> bool:
     """Return whether a text is a JSON number, a whole one if need be."""
-    found = _NUMBER.match(text) if len(text) <= _MAX_DIGITS else None
-    return found is not None and not (is_whole and (found[2] or found[3]))
+    number = _NUMBER.match(text) if len(text) <= _MAX_DIGITS else None
+    return number is not None and not (is_whole and (number[2] or number[3]))
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:

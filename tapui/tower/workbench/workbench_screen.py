@@ -1,6 +1,7 @@
 """The workbench: one tool, its arguments as a form or as JSON, and the calls of it made here."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import PurePath
 from typing import ClassVar
 
@@ -21,13 +22,13 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.textual.reader import Reader
-from tapui.tower.textual.sheet import SHEET_CSS, ConfirmScreen, Sheet
+from tapui.tower.textual.sheet import SHEET_CSS, Sheet, confirm
 from tapui.tower.textual.widgets import plain, show_in
 from tapui.tower.wording import marks
 from tapui.tower.workbench.arguments_view import Changed, Done, FormView, JsonView
 from tapui.tower.workbench.calls_made import CallsMade, Made, TooLarge
 from tapui.tower.workbench.fields import FieldError, Form, NoForm, form_of
-from tapui.tower.workbench.fitness import Checked, Checker, Fitness, named, words_of
+from tapui.tower.workbench.fitness import Checked, Checker, fitness_words, named, words_of
 from tapui.tower.workbench.shell_line import NoLine, ShellLine, in_short, shell_line
 from tapui.wire.message import OfferedTool
 
@@ -51,7 +52,6 @@ def mark_of(made: Made | None) -> marks.Mark:
 
 
 def lasted(made: Made, now: float) -> str:
-    """Return how long a call took, or runs."""
     if made.state == "running":
         return times.lasting(max(now - made.began, 0.0))
     return times.span(made.took)
@@ -94,7 +94,7 @@ def paragraphs(made: Made | None) -> Iterable[Paragraph]:
         )
     else:
         yield title("result")
-        yield value("null" if outcome.data is UNSET else json_body(outcome.data).text)
+        yield value("null" if outcome.data is UNSET else json_body(outcome.data))
     for text in (outcome.context if outcome is not None else None) or ():
         yield Paragraph("")
         yield title("added by rules and gates")
@@ -158,7 +158,7 @@ class WorkbenchScreen(Sheet):
         super().__init__(tool.name)
         self._session_id = session_id
         self._tool = tool
-        self._given = arguments
+        self._first = arguments
         self._why_json = ""
         self._form: Form | None = None
         try:
@@ -178,14 +178,13 @@ class WorkbenchScreen(Sheet):
     # What there is
 
     def compose(self) -> ComposeResult:
-        """Who it is; the arguments; what came."""
-        given = self._given or self._calls.draft(self._tool.name)
+        first = self._first or self._calls.draft(self._tool.name)
         with Vertical(classes="sheet"):
             yield Static("", classes="about", markup=False)
             with Container(classes="halves"):
                 with Vertical(classes="asked"):
                     with Vertical(classes="written"):
-                        yield self._view_of(given, as_json=False)
+                        yield self._view_of(first, as_json=False)
                     yield Static("", classes="why", markup=False)
                     yield CallButton()
                     yield Static("", classes="line", markup=False)
@@ -223,9 +222,9 @@ class WorkbenchScreen(Sheet):
 
     @property
     def _written(self) -> FormView | JsonView | None:
-        for found in self.query_one(".written").children:
-            if isinstance(found, FormView | JsonView):
-                return found
+        for view in self.query_one(".written").children:
+            if isinstance(view, FormView | JsonView):
+                return view
         return None
 
     def _view_of(self, arguments: Raw | None, *, as_json: bool) -> FormView | JsonView:
@@ -259,7 +258,6 @@ class WorkbenchScreen(Sheet):
     # Writing
 
     def on_changed(self, event: Changed) -> None:
-        """The arguments are others: look at them again."""
         event.stop()
         self._changed()
 
@@ -285,11 +283,11 @@ class WorkbenchScreen(Sheet):
             self._line = error
         self._tell()
 
-    def _was_checked(self, found: Checked) -> None:
-        self._checked = found
-        if found.unusable and self._form is not None:
+    def _was_checked(self, checked: Checked) -> None:
+        self._checked = checked
+        if checked.unusable and self._form is not None:
             self._form = None
-            self._why_json = f"the schema cannot be used: {found.unusable}"
+            self._why_json = f"the schema cannot be used: {checked.unusable}"
             self._to_json()
         self._tell()
 
@@ -330,14 +328,9 @@ class WorkbenchScreen(Sheet):
         made = self._call_shown
         if made is None or made.state != "running":
             return
-
-        def answered(is_sure: bool | None) -> None:
-            if is_sure:
-                self._calls.cancel(made)
-
         lines = [f"session {self.tower.view.session_name(made.session_id)}"]
-        question = ConfirmScreen(f"Cancel {made.tool}?", lines, "cancel the call")
-        self.app.push_screen(question, answered)
+        question, cancel = f"Cancel {made.tool}?", partial(self._calls.cancel, made)
+        confirm(self.app, question, lines, "cancel the call", cancel)
 
     async def action_as_json(self) -> None:
         is_json = isinstance(self._written, JsonView)
@@ -366,7 +359,6 @@ class WorkbenchScreen(Sheet):
             self.dismiss(None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What cannot be done now is not offered."""
         if action == "stop":
             return self._call_shown is not None and self._call_shown.state == "running"
         if action == "as_json":
@@ -377,9 +369,9 @@ class WorkbenchScreen(Sheet):
 
     def on_table_moved(self) -> None:
         chosen = self.query_one(Table).selected
-        found = [one for one in self._calls.of(self._tool.name) if one.id == chosen]
-        if found and found[0] is not self._call_shown:
-            self._call_shown = found[0]
+        calls = [one for one in self._calls.of(self._tool.name) if one.id == chosen]
+        if calls and calls[0] is not self._call_shown:
+            self._call_shown = calls[0]
             self.show(self.tower.view, self.TOPICS)
 
     async def on_table_opened(self, event: Table.Opened) -> None:
@@ -399,8 +391,8 @@ class WorkbenchScreen(Sheet):
         self.set_frame(mark, self._tool.name, note)
         where = f"{self._tool.provider} · in {view.session_name(self._session_id)}"
         about = plain(where, "$text-muted", limit=200)
-        if said := " ".join(self._tool.description.split()):
-            about += plain("   ") + plain(said, limit=400)
+        if description := " ".join(self._tool.description.split()):
+            about += plain("   ") + plain(description, limit=400)
         show_in(self.query_one(".about", Static), about)
         calls = self._calls.of(self._tool.name)
         table = self.query_one(Table)
@@ -426,11 +418,13 @@ class WorkbenchScreen(Sheet):
         about.display = bool(why)
         if isinstance(written, FormView):
             faults = () if self._checked is None else self._checked.faults
-            found = {str(one.path[0]): words_of(one) for one in faults if one.path}
-            written.mark({**found, **self._wrong})
+            unfit = {str(one.path[0]): words_of(one) for one in faults if one.path}
+            written.mark({**unfit, **self._wrong})
         key = self.tower.key_of("call")
-        fitness = Fitness(key, self._wrong, self._checked, self._trouble, self._insists)
-        self.query_one(CallButton).show(key, fitness.told())
+        fitness = fitness_words(
+            key, self._wrong, self._checked, self._trouble, insists=self._insists
+        )
+        self.query_one(CallButton).show(key, fitness)
         line = self.query_one(".line", Static)
         if self._wrong:
             show_in(line, plain(""))

@@ -4,7 +4,6 @@ import pytest
 from msgspec import Raw
 
 from tapui.projection.feed import Link
-from tapui.tower.workbench import calls_made
 from tapui.tower.workbench.calls_made import KEPT_CALLS, CallsMade, Made, TooLarge
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import (
@@ -22,11 +21,11 @@ from tapui.wire.tower import ToolsList, ToolsRead
 class Desk:
     """Calls with what was sent for them, and a clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, **kept: int) -> None:
         self.sent: list[Message] = []
         self.changes = 0
         self.now = 100.0
-        self.made = CallsMade(self.sent.append, self._changed, lambda: self.now)
+        self.made = CallsMade(self.sent.append, self._changed, lambda: self.now, **kept)
 
     def _changed(self) -> None:
         self.changes += 1
@@ -121,10 +120,8 @@ def test_arguments_that_no_message_holds_are_not_sent() -> None:
     assert (desk.sent, desk.made.of("greet")) == ([], [])
 
 
-def test_what_is_kept_is_bounded_and_what_runs_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calls_made, "KEPT_BYTES", 1000)
-    monkeypatch.setattr(calls_made, "KEPT_TOOLS", 3)
-    desk = Desk()
+def test_what_is_kept_is_bounded_and_what_runs_is_kept() -> None:
+    desk = Desk(kept_bytes=1000, kept_tools=3)
     first = desk.call()
     ended = []
     for _ in range(KEPT_CALLS + 5):
