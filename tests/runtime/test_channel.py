@@ -90,9 +90,12 @@ def test_a_token_crosses_the_line_and_shows_nowhere_else() -> None:
 async def opened(
     on_message: Callable[[Said | Shown], None],
     on_bad_line: Callable[[LineError], None] | None = None,
+    weight: int = 1,
 ) -> tuple[Channel[Said | Shown], socket.socket]:
     ours, theirs = socket.socketpair()
-    channel = Channel("the child", CODEC, on_message, on_bad_line=on_bad_line)
+    channel = Channel(
+        "the child", CODEC, on_message, on_bad_line=on_bad_line, weight=lambda _: weight
+    )
     await channel.open(ours)
     return channel, theirs
 
@@ -134,19 +137,21 @@ async def test_a_message_that_cannot_be_taken_holds_up_no_other() -> None:
     assert taken == [Said("good")]
 
 
-async def test_messages_are_handed_over_a_few_a_turn_and_all_before_the_end() -> None:
+@pytest.mark.parametrize("weight", [1, WEIGHT_A_TURN])
+async def test_messages_are_handed_over_a_few_a_turn_and_all_before_the_end(weight: int) -> None:
     taken: list[Said | Shown] = []
-    channel, theirs = await opened(taken.append)
+    channel, theirs = await opened(taken.append, weight=weight)
+    few = WEIGHT_A_TURN // weight
     sizes: set[int] = set()
     with theirs:
-        theirs.sendall(CODEC.encode(Said("x")) * (3 * WEIGHT_A_TURN))
-        while len(taken) < 3 * WEIGHT_A_TURN:
+        theirs.sendall(CODEC.encode(Said("x")) * (3 * few))
+        while len(taken) < 3 * few:
             sizes.add(len(taken))
             await asyncio.sleep(0)
-        theirs.sendall(CODEC.encode(Said("x")) * (3 * WEIGHT_A_TURN))
+        theirs.sendall(CODEC.encode(Said("x")) * (3 * few))
     await asyncio.wait_for(channel.ended, 15)
-    assert {WEIGHT_A_TURN, 2 * WEIGHT_A_TURN} <= sizes
-    assert len(taken) == 6 * WEIGHT_A_TURN
+    assert {few, 2 * few} <= sizes
+    assert len(taken) == 6 * few
 
 
 async def test_a_process_that_reads_nothing_is_not_sent_more_than_a_bound() -> None:

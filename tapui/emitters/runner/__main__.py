@@ -9,16 +9,13 @@ import socket
 import sys
 
 from tapui.emitters.runner.serving import Helper
-
-_LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
-"""As `runtime.own_program` reads it, which would bring asyncio along."""
+from tapui.runtime.children.lines import inherited_end
+from tapui.runtime.children.supervisor import LOG_FORMAT
 
 
 def main() -> int:
-    logging.basicConfig(format=_LOG_FORMAT, level=logging.INFO, stream=sys.stderr)
-    channel = socket.socket(fileno=int(sys.argv[1]))
-    channel.set_inheritable(False)
-    asyncio.run(_serve(channel))
+    logging.basicConfig(format=LOG_FORMAT, level=logging.INFO, stream=sys.stderr)
+    asyncio.run(_serve(inherited_end(sys.argv[1])))
     return 0
 
 

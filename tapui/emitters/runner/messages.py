@@ -1,17 +1,8 @@
-"""What the gateway and the runner's helper process say to each other, and how it is framed.
-
-A frame is its length (4 bytes, big-endian) and a message as JSON.
-"""
-
-from collections.abc import Iterator
-
-import msgspec
+"""What the gateway and the runner's helper process say to each other."""
 
 from tapui.core.runs.reports import RulesTried, RunnerMessage, RunReport
+from tapui.runtime.children.lines import LineCodec
 from tapui.wire.provider import FilterRule
-
-MAX_FRAME_BYTES = 16 * 1024 * 1024
-_LENGTH_BYTES = 4
 
 # Gateway → helper
 
@@ -89,42 +80,6 @@ class RunnerPong(RunnerMessage, tag="pong", frozen=True):
 ToHelper = RunStart | RunStop | RunFilter | RunTaken | TryRules | RunnerPing
 FromHelper = RunnerReady | RunReport | RulesTried | RunnerPong
 
-_encoder = msgspec.json.Encoder()
-read_by_helper = msgspec.json.Decoder(ToHelper).decode
-read_by_gateway = msgspec.json.Decoder(FromHelper).decode
-
-
-class FrameError(Exception):
-    """A frame that is too long, or no message."""
-
-
-def frame(message: RunnerMessage) -> bytes:
-    """Return a message's frame. Raises `FrameError` for one that is too long or no UTF-8."""
-    try:
-        text = _encoder.encode(message)
-    except UnicodeEncodeError as error:
-        raise FrameError(f"text that cannot be encoded: {error.reason}") from None
-    if len(text) > MAX_FRAME_BYTES:
-        raise FrameError(f"a message of {len(text)} bytes")
-    return len(text).to_bytes(_LENGTH_BYTES, "big") + text
-
-
-class FrameReader:
-    """Bytes to the texts of messages."""
-
-    def __init__(self) -> None:
-        self._bytes = bytearray()
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the messages that are whole by now. Raises `FrameError`."""
-        self._bytes += data
-        while len(self._bytes) >= _LENGTH_BYTES:
-            length = int.from_bytes(self._bytes[:_LENGTH_BYTES], "big")
-            if length > MAX_FRAME_BYTES:
-                raise FrameError(f"a message of {length} bytes")
-            end = _LENGTH_BYTES + length
-            if len(self._bytes) < end:
-                return
-            message = bytes(self._bytes[_LENGTH_BYTES:end])
-            del self._bytes[:end]
-            yield message
+AT_HELPER: LineCodec[ToHelper] = LineCodec(ToHelper)
+AT_GATEWAY: LineCodec[FromHelper] = LineCodec(FromHelper)
+"""The lines as each of them reads them."""

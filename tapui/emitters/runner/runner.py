@@ -20,7 +20,6 @@ from tapui.core.runs.reports import (
 )
 from tapui.emitters.runner.helper_process import HelperProcess, Patience
 from tapui.emitters.runner.messages import (
-    FrameError,
     FromHelper,
     RunFilter,
     RunnerPong,
@@ -31,6 +30,7 @@ from tapui.emitters.runner.messages import (
     TryRules,
 )
 from tapui.emitters.runner.processes import kill_leftovers
+from tapui.runtime.children.lines import LineError
 from tapui.runtime.children.supervisor import Backoff
 from tapui.text import safe_text
 from tapui.wire.provider import FilterRule
@@ -279,7 +279,7 @@ class Runner:
             return
         try:
             self._helper.send(message)
-        except FrameError as error:
+        except LineError as error:
             match message:
                 case RunStart(run):
                     self._end(RunEnded(run, error=f"it cannot be started: {error}"))

@@ -7,15 +7,14 @@ their writes.
 
 import asyncio
 import logging
+import math
 import os
 import signal
 import socket
 import time
 from collections import deque
 from functools import partial
-from typing import Any, Protocol, cast
-
-import msgspec
+from typing import Any, Protocol
 
 from tapui.core.hooks.matching import PatternError
 from tapui.core.runs.reports import RulesTried, RunCounted, RunEnded, RunnerMessage, TriedLine
@@ -30,8 +29,7 @@ from tapui.emitters.runner.line_sender import (
     Window,
 )
 from tapui.emitters.runner.messages import (
-    FrameError,
-    FrameReader,
+    AT_HELPER,
     RunFilter,
     RunnerPing,
     RunnerPong,
@@ -41,11 +39,10 @@ from tapui.emitters.runner.messages import (
     RunTaken,
     ToHelper,
     TryRules,
-    frame,
-    read_by_helper,
 )
 from tapui.emitters.runner.processes import HAS_PROC, ProcessTable, SpawnError, entry, processes
 from tapui.emitters.runner.run import Run
+from tapui.runtime.children.channel import Channel
 from tapui.runtime.processes.reaping import become_reaper, children
 
 MAX_RUNS = 250
@@ -104,8 +101,8 @@ class Trial:
         return False
 
 
-class Helper(asyncio.Protocol):
-    """The one object of the helper's process, and its end of the channel."""
+class Helper:
+    """The one object of the helper's process."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -114,8 +111,8 @@ class Helper(asyncio.Protocol):
         self.rate = Allowance(ALL_RATE, ALL_BURST)
         self.is_leaving = False
         self._has_left = asyncio.Event()
-        self._channel: asyncio.Transport
-        self._frames = FrameReader()
+        # A gateway that does not read has its commands wait in their writes (`Window`).
+        self._channel = Channel("the gateway", AT_HELPER, self._heard, most_unsent=math.inf)
         self._inbox: deque[ToHelper] = deque()
         self._runs: dict[str, Run] = {}
         self._active: dict[HasTurns, None] = {}
@@ -135,7 +132,9 @@ class Helper(asyncio.Protocol):
         self._loop.add_signal_handler(signal.SIGCHLD, self._look)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self._leave)
-        await self._loop.create_unix_connection(lambda: self, sock=channel)
+        self._channel.ended.add_done_callback(lambda _: self._gone())
+        await self._channel.open(channel)
+        self.tell(RunnerReady(os.getpid(), self._mark, self._is_reaper))
         await self._has_left.wait()
         self._channel.close()
 
@@ -176,33 +175,23 @@ class Helper(asyncio.Protocol):
 
     # The channel
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._channel = cast("asyncio.Transport", transport)
-        self.tell(RunnerReady(os.getpid(), self._mark, self._is_reaper))
-
     def tell(self, message: RunnerMessage) -> None:
-        is_full = self._channel.get_write_buffer_size() > _MAX_UNSENT
+        is_full = self._channel.unsent > _MAX_UNSENT
         if not (self.is_leaving or (isinstance(message, RunCounted) and is_full)):
-            self._channel.write(frame(message))
+            self._channel.send(message)
 
-    def data_received(self, data: bytes) -> None:
+    def _heard(self, message: ToHelper) -> None:
         if self.is_leaving:
             return
-        try:
-            for text in self._frames.feed(data):
-                message = read_by_helper(text)
-                if isinstance(message, RunnerPing):
-                    self.tell(RunnerPong())
-                else:
-                    self._inbox.append(message)
-                    self._soon()
-        except (FrameError, msgspec.DecodeError) as error:
-            _log.error("the gateway sent what is no message: %s", error)
-            self._leave()
+        if isinstance(message, RunnerPing):
+            self.tell(RunnerPong())
+        else:
+            self._inbox.append(message)
+            self._soon()
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def _gone(self) -> None:
         if not self.is_leaving:
-            _log.info("the gateway is gone: %s", error or "it has closed the channel")
+            _log.info("the gateway is gone")
             self._leave()
 
     def _take_messages(self) -> None:

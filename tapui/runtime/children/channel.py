@@ -94,12 +94,17 @@ class Channel(asyncio.Protocol, Generic[M]):
     def is_closed(self) -> bool:
         return self._transport is None or self._transport.is_closing()
 
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait for the other process to read them."""
+        return 0 if self._transport is None else self._transport.get_write_buffer_size()
+
     def send(self, message: Struct) -> None:
         """Send a message; after the end it is dropped. Raises `LineError`."""
         line = self._codec.encode(message)
         if self._transport is None or self._transport.is_closing():
             return
-        if self._transport.get_write_buffer_size() + len(line) > self._most_unsent:
+        if self.unsent + len(line) > self._most_unsent:
             raise UnreadError
         self._transport.write(line)
 

@@ -4,7 +4,7 @@ A child gets the number of its end as its last argument (`inherited_end`). What 
 `MAX_LINE_BYTES`, or is no message, is a `LineError`: its text never quotes the line, in which a
 token may stand. The end of one process is the end of the other's input.
 
-Nothing here needs asyncio, which the emitters' helper does without; `channel.py` does.
+`channel.py` is an end of it on asyncio.
 """
 
 import socket
@@ -48,6 +48,9 @@ class LineSplitter:
         """Yield the lines that are whole by now."""
         *whole, rest = data.split(b"\n")
         for part in whole:
+            if not self._size and len(part) <= MAX_LINE_BYTES:
+                yield part  # most lines come in one piece: they are not copied
+                continue
             self._add(part)
             yield self._end()
         self._add(rest)

@@ -1,6 +1,5 @@
-"""The channel between gateway and helper: bad bytes, other loops, fair turns."""
+"""The channel between gateway and helper: bad bytes, faults, other loops."""
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -10,75 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.runs.reports import RunEnded, RunLine, RunLines
-from tapui.emitters.runner.helper_process import LINES_A_TURN, MAX_UNSENT, RunnerChannel
-from tapui.emitters.runner.messages import (
-    FrameError,
-    FrameReader,
-    FromHelper,
-    RunnerPing,
-    RunStart,
-    TryRules,
-    frame,
-    read_by_gateway,
-)
+from tapui.core.runs.reports import RunEnded
+from tapui.emitters.runner.messages import AT_GATEWAY, RunStart
+from tapui.runtime.children.lines import LineSplitter
 from tests.emitters.runner.runs import Rig
 from tests.rig.waiting import HUNG, until_async
 from tests.runtime.children import Test, run  # noqa: F401 - a fixture
 
 
-async def opened(
-    taken: list[FromHelper], lost: asyncio.Event
-) -> tuple[RunnerChannel, socket.socket]:
-    ours, theirs = socket.socketpair()
-    channel = RunnerChannel(taken.append, lost.set)
-    ours.setblocking(False)
-    loop = asyncio.get_running_loop()
-    await loop.create_unix_connection(lambda: channel, sock=ours)
-    return channel, theirs
-
-
-@pytest.mark.expects_error_log("the runner sent what is no message")
-@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\0\0\0\2{}", b"\0\0\0\1x"])
-async def test_helper_that_sends_no_messages_is_let_go(data: bytes) -> None:
-    lost = asyncio.Event()
-    channel, theirs = await opened([], lost)
-    with theirs:
-        theirs.sendall(data)
-        await asyncio.wait_for(lost.wait(), HUNG)
-        channel.send(RunnerPing())  # dropped
-
-
-async def test_lines_are_handed_over_a_few_a_turn_and_all_before_the_end() -> None:
-    taken: list[FromHelper] = []
-    lost = asyncio.Event()
-    _, theirs = await opened(taken, lost)
-    batch = RunLines("r", [RunLine("x", "keep", "stdout", None)] * LINES_A_TURN)
-    sizes: list[int] = []
-    with theirs:
-        theirs.sendall(frame(batch) * 5)
-        while len(taken) < 5:
-            sizes.append(len(taken))
-            await asyncio.sleep(0)
-        theirs.sendall(frame(batch) * 5)
-    await asyncio.wait_for(lost.wait(), HUNG)
-    assert {1, 2, 3, 4} <= set(sizes)
-    assert taken == [batch] * 10
-
-
-async def test_helper_that_reads_nothing_is_not_sent_more_than_a_bound() -> None:
-    lost = asyncio.Event()
-    channel, theirs = await opened([], lost)
-    ask = TryRules(1, [], ["x" * (10 * 1024 * 1024)])
-    with theirs:
-        for _ in range(MAX_UNSENT // (10 * 1024 * 1024)):
-            channel.send(ask)
-        with pytest.raises(FrameError, match="does not read"):
-            channel.send(ask)
-    await asyncio.wait_for(lost.wait(), HUNG)
-
-
-@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff", b"\0\0\0\2{}", b""])
+@pytest.mark.parametrize("data", [b"\xff\xff\xff\xff\n", b"{}\n", b""])
 def test_helper_ends_when_the_gateway_is_gone_or_talks_nonsense(data: bytes) -> None:
     ours, theirs = socket.socketpair()
     with theirs:
@@ -127,13 +66,13 @@ def test_fault_in_the_helper_ends_the_run_that_it_is_in_and_no_other() -> None:
             ("other", "echo up; sleep 0.5; echo down"),
             ("r", "echo bad; sleep 1000 & wait"),
         ):
-            ours.sendall(frame(RunStart(name, command, "/tmp", environ, shell="sh")))
-        ours.sendall(frame(RunStart("third", "echo up", "/tmp", environ, shell="sh")))
-        reader = FrameReader()
+            ours.sendall(AT_GATEWAY.encode(RunStart(name, command, "/tmp", environ, shell="sh")))
+        ours.sendall(AT_GATEWAY.encode(RunStart("third", "echo up", "/tmp", environ, shell="sh")))
+        splitter = LineSplitter()
         ended: dict[str, RunEnded] = {}
         while len(ended) < 3:
-            for text in reader.feed(ours.recv(65536)):
-                message = read_by_gateway(text)
+            for line in splitter.feed(ours.recv(65536)):
+                message = AT_GATEWAY.decode(line)
                 if isinstance(message, RunEnded):
                     ended[message.run] = message
         assert ended["r"].error == "the runner failed at it (LookupError: not foreseen)"
