@@ -543,7 +543,7 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
     assert "Release notes (demo)" in status.stdout
     (demo,) = psutil.Process(screen.pid).children()
     (host,) = below(demo.pid, lambda argv: "tapui.cli.demo.host" in argv)
-    assert len(host.children()) == 3
+    until(lambda: len(host.children()) == 3, what="three providers")
     processes = [demo, *demo.children(recursive=True)]
     if ended_by == "q":
         screen.keys("q")

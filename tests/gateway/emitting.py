@@ -10,7 +10,7 @@ import psutil
 
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Host, Json, Tower
-from tests.rig.processes import has_ended
+from tests.rig.processes import below, has_ended
 from tests.rig.waiting import HUNG, until_async
 
 WITHIN = HUNG
@@ -192,7 +192,5 @@ async def until_dead(*pids: str) -> None:
 
 def helper_of(gateway: Gateway) -> psutil.Process | None:
     """Return the runner's helper process of a gateway."""
-    for one in psutil.Process(gateway.pid).children():
-        if "tapui.emitters.runner" in one.cmdline():
-            return one
-    return None
+    found = below(gateway.pid, lambda argv: "tapui.emitters.runner" in argv)
+    return found[0] if found else None

@@ -563,7 +563,8 @@ async def test_an_agent_starts_no_gateway_that_the_person_comes_to(scene: Scene)
         agent, f"cd {own}; TAPUI_HOME={own} tapui serve --port 0 --no-attach --json >said 2>faults"
     )
     said = own / "said"
-    ready = await until_async(lambda: said.exists() and said.read_text(), what="it serves")
+    await until_async(lambda: said.exists() and said.read_text().endswith("\n"), what="it serves")
+    ready = said.read_text()
     assert await scene.person.run(f"tapui status --json >{own}/seen") == 0
     assert scene.gateway["url"] in (own / "seen").read_text()
     assert json.loads(ready)["url"] not in (own / "seen").read_text()

@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from tests.rig.gateway import Home, tapui_argv
+from tests.rig.processes import below
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.tmux import Screen, Tmux
 from tests.rig.tower import TowerProcess
@@ -214,7 +215,7 @@ def test_after_kill_9_a_command_mends_the_terminal(tmux: Tmux, home: Home) -> No
     screen.wait_for("ws://localhost")
     (tower,) = psutil.Process(child(screen)).children()
     tower.kill()
-    until(lambda: psutil.Process(child(screen)).name() == "cat", what="the tower's end")
+    until(lambda: below(screen.pid, lambda argv: argv == ["cat"]), what="the tower's end")
     assert screen.ask("alternate_on") == "1"
     os.kill(child(screen), signal.SIGTERM)
     screen.wait_for(r"^(\w+:){5}")
