@@ -62,14 +62,31 @@ def needs_uvloop() -> None:
         missing("uvloop is not installed (pip install -e '.[fast]')")
 
 
+SLOW = frozenset(
+    {"attack", "cli", "durability", "emitters", "gateway", "hosts", "javascript", "mcp_servers"}
+    | {"provider", "runtime", "simulator", "tower"}
+)
+"""Rooms whose files take long: processes, sockets, an app a test."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with files that wait for other processes: none is left to one worker at the end."""
+    """Begin with files that wait for other processes, go on with those of slow rooms: what one
+    worker is left with at the end is a file of a second or two, never of minutes."""
     waiting = {
         item.path
         for item in items
         if item.get_closest_marker("live") or item.get_closest_marker("pty")
     }
-    items.sort(key=lambda item: item.path not in waiting)
+    tests = Path(__file__).parent
+
+    def rank(item: pytest.Item) -> int:
+        if item.path in waiting:
+            return 0
+        if not item.path.is_relative_to(tests):
+            return 2
+        return 1 if item.path.relative_to(tests).parts[0] in SLOW else 2
+
+    items.sort(key=rank)
 
 
 @pytest.fixture
