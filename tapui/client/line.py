@@ -139,6 +139,8 @@ class ClientLine(asyncio.Protocol):
             self._lost = error
         if not self._opened.done():
             self._opened.set_exception(self._lost)
+            # Retrieved, lest asyncio log it: an opening that was cancelled is awaited no more.
+            self._opened.exception()
         for waiting in (self._wanted, self._heard, self._writable):
             _wake(waiting)
 
