@@ -11,6 +11,7 @@ from textual.pilot import Pilot
 from tapui.projection.state import State
 from tapui.tower.app.app import TowerApp
 from tapui.tower.table.pane import Pane
+from tests.rig.waiting import HUNG, until_async
 from tests.tower.scripted import HandClock, ScriptedFeed
 
 
@@ -71,7 +72,7 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
     app = pilot.app
     assert isinstance(app, TowerApp)
     try:
-        await feed.taken()
+        await _taken(app, feed)
         await pilot.pause()  # the app has read what was typed
         async with asyncio.timeout(60):
             await app.typed.done()
@@ -82,6 +83,23 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
     await pilot.pause()
     app.paint()
     await pilot.pause()
+
+
+async def _taken(app: TowerApp, feed: ScriptedFeed) -> None:
+    """Wait until the app has taken in what was fed; raise what it has crashed with, once it is
+    gone."""
+    taking = asyncio.create_task(feed.taken())
+    crashing = asyncio.create_task(
+        until_async(lambda: app._exception and not app._running, within=2 * HUNG, what="a crash")
+    )
+    try:
+        await asyncio.wait((taking, crashing), return_when=asyncio.FIRST_COMPLETED)
+        if not taking.done() and app._exception is not None:
+            raise app._exception
+        await taking
+    finally:
+        taking.cancel()
+        crashing.cancel()
 
 
 @asynccontextmanager
