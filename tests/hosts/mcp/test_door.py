@@ -12,7 +12,7 @@ from mcp import MCPError
 
 from tapui.home.tokens import ToolsTokenFile
 from tapui.wire.limits import MAX_MESSAGE_BYTES
-from tests.hosts.mcp_client import MODES, McpClient, connected, session_of
+from tests.hosts.mcp.mcp_client import MODES, McpClient, connected, session_of
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import GREET, Host, Provider, Tower
 from tests.rig.waiting import HUNG

@@ -16,7 +16,7 @@ from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.mcp.door import progress_of
 from tapui.hosts.mcp.link import GatewayLink
 from tapui.wire.message import ToolProgress
-from tests.hosts.mcp_client import connected, session_of
+from tests.hosts.mcp.mcp_client import connected, session_of
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Provider
 from tests.rig.waiting import HUNG, until_async

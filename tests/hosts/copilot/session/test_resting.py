@@ -4,8 +4,8 @@ import msgspec
 
 from tapui.wire.host import SessionEvent
 from tests.hosts.cli_played import CliPlayed
+from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed
-from tests.hosts.test_copilot_steering import cli, gateway
 from tests.rig.waiting import until
 
 __all__ = ["cli", "gateway"]

@@ -5,8 +5,8 @@ import pytest
 
 from tapui.wire.host import ApprovalRequest
 from tests.hosts.cli_played import CliPlayed
+from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed
-from tests.hosts.test_copilot_steering import cli, gateway
 
 __all__ = ["cli", "gateway"]
 

@@ -1,0 +1,1 @@
+"""How CLIs and stored sessions are found."""

@@ -1,0 +1,1 @@
+"""What tapui writes into Copilot's folder."""
