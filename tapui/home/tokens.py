@@ -13,6 +13,7 @@ import re
 import secrets
 import socket
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -39,8 +40,17 @@ def fresh_token(prefix: Literal["ptk-", "itk-", "ext-", "ttk-"]) -> Secret:
 
 
 def default_token_file(copilot: Path) -> Path:
-    """Return where providers look for their token, in a `COPILOT_HOME`."""
+    """Return where the interface says that providers find their token, in a `COPILOT_HOME`."""
     return copilot.joinpath(*_FOLDER, PROVIDER_TOKEN_NAME)
+
+
+def _answers(port: int) -> bool:
+    """Return whether something listens on a loopback port (the other implementation, say)."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=_PROBE_TIMEOUT):
+            return True
+    except OSError:
+        return False
 
 
 class TokenFileUnavailable(Exception):  # noqa: N818 - a state of the world, not a fault
@@ -56,8 +66,17 @@ class ProviderTokenFile:
         self.path = folder.path / PROVIDER_TOKEN_NAME
 
     @classmethod
-    def write(cls, home: Home, token: Secret, port: int) -> "ProviderTokenFile":
+    def write(
+        cls,
+        home: Home,
+        token: Secret,
+        port: int,
+        *,
+        answers: Callable[[int], bool] = _answers,
+    ) -> "ProviderTokenFile":
         """Write the token of the gateway that listens on `port` (0600, its folder 0700).
+
+        `answers` says whether something listens on a loopback port.
 
         Raises `TokenFileUnavailable` when the file belongs to another gateway that lives, when a
         link or another user's folder is in the way, or when it cannot be written.
@@ -68,7 +87,7 @@ class ProviderTokenFile:
             folder.open()
             if os.fstat(folder.fd).st_uid != os.geteuid():
                 raise PermissionError(0, "the folder belongs to another user")
-            if port != DEFAULT_PORT and path.exists() and _answers(DEFAULT_PORT):
+            if port != DEFAULT_PORT and path.exists() and answers(DEFAULT_PORT):
                 raise TokenFileUnavailable(
                     f"{path} is left to the gateway on port {DEFAULT_PORT};"
                     " providers of this one need their token by environment or from its run folder"
@@ -102,20 +121,6 @@ class ProviderTokenFile:
             private_file.remove_if_holds(self._folder.fd, PROVIDER_TOKEN_NAME, text)
         finally:
             self._folder.close()
-
-
-def well_known(home: Home) -> Path:
-    """Return where the interface says that providers find their token."""
-    return home.copilot.joinpath(*_FOLDER, PROVIDER_TOKEN_NAME)
-
-
-def _answers(port: int) -> bool:
-    """Return whether something listens on a loopback port (the other implementation, say)."""
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=_PROBE_TIMEOUT):
-            return True
-    except OSError:
-        return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from tapui import DEFAULT_PORT
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, find_gateway, gateways
-from tapui.home.tokens import well_known
+from tapui.home.tokens import default_token_file
 from tapui.provider.link import Link, LinkLost
 from tapui.secret import Secret
 
@@ -86,7 +86,7 @@ class GatewayFinder:
         if others := gateways(self._home):
             ports = ", ".join(str(one.port) for one in others)
             raise LinkLost(f"choose one of the gateways with --port: {ports}")
-        kept = given or _kept(well_known(self._home))
+        kept = given or _kept(default_token_file(self._home.copilot))
         if kept is None:
             raise LinkLost("no gateway runs; start one with `tapui`, in another terminal")
         port = self._port or self.port or DEFAULT_PORT  # a gateway comes back where it was

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from tapui import DEFAULT_PORT
-from tapui.home import tokens
 from tapui.home.paths import Home
-from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token, well_known
+from tapui.home.tokens import (
+    ProviderTokenFile,
+    TokenFileUnavailable,
+    default_token_file,
+    fresh_token,
+)
 from tapui.secret import Secret
 
 
@@ -42,7 +46,7 @@ def test_the_file_is_private_and_goes_with_the_gateway(home: Home) -> None:
         file = ProviderTokenFile.write(home, token, DEFAULT_PORT)
     finally:
         os.umask(old)
-    assert file.path == well_known(home)
+    assert file.path == default_token_file(home.copilot)
     assert file.path == home.copilot / "extensions" / "tap" / ".provider-token"
     assert file.path.read_text() == token.reveal()
     assert mode(file.path) == 0o600
@@ -53,7 +57,7 @@ def test_the_file_is_private_and_goes_with_the_gateway(home: Home) -> None:
 
 
 def test_an_open_parent_is_closed_to_others(home: Home) -> None:
-    folder = well_known(home).parent
+    folder = default_token_file(home.copilot).parent
     folder.mkdir(parents=True)
     folder.chmod(0o755)
     ProviderTokenFile.write(home, fresh_token("ptk-"), DEFAULT_PORT).remove()
@@ -81,7 +85,7 @@ def test_a_dead_gateway_s_token_is_replaced(home: Home) -> None:
     )
     argv = [sys.executable, "-c", code, str(home.state), str(home.copilot)]
     subprocess.run(argv, check=True, timeout=30)
-    stale = well_known(home).read_text()
+    stale = default_token_file(home.copilot).read_text()
     file = ProviderTokenFile.write(home, fresh_token("ptk-"), DEFAULT_PORT)
     assert file.path.read_text() != stale
     file.remove()
@@ -91,30 +95,31 @@ def test_what_somebody_else_wrote_since_is_left(home: Home) -> None:
     file = ProviderTokenFile.write(home, fresh_token("ptk-"), DEFAULT_PORT)
     file.path.write_text("ptk-of-another-gateway")
     file.remove()
-    assert well_known(home).read_text() == "ptk-of-another-gateway"
+    assert default_token_file(home.copilot).read_text() == "ptk-of-another-gateway"
 
 
 def test_the_file_of_a_gateway_that_knows_no_locks_is_left_while_its_port_answers(
-    home: Home, monkeypatch: pytest.MonkeyPatch
+    home: Home,
 ) -> None:
-    well_known(home).parent.mkdir(parents=True)
-    well_known(home).write_text("ptk-of-the-other-implementation")
-    asked = []
-    monkeypatch.setattr(tokens, "_answers", lambda port: asked.append(port) or True)
+    default_token_file(home.copilot).parent.mkdir(parents=True)
+    default_token_file(home.copilot).write_text("ptk-of-the-other-implementation")
+    asked: list[int] = []
     with pytest.raises(TokenFileUnavailable, match="is left to the gateway on port 9400"):
-        ProviderTokenFile.write(home, fresh_token("ptk-"), 9500)
+        ProviderTokenFile.write(
+            home, fresh_token("ptk-"), 9500, answers=lambda port: asked.append(port) or True
+        )
     assert asked == [DEFAULT_PORT]
-    assert well_known(home).read_text() == "ptk-of-the-other-implementation"
+    assert default_token_file(home.copilot).read_text() == "ptk-of-the-other-implementation"
     # Whoever holds that port itself knows that the other one is gone.
     ProviderTokenFile.write(home, fresh_token("ptk-"), DEFAULT_PORT).remove()
-    assert not well_known(home).exists()
+    assert not default_token_file(home.copilot).exists()
 
 
 def test_a_planted_link_for_the_file_is_replaced_not_followed(home: Home, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    well_known(home).parent.mkdir(parents=True)
-    well_known(home).symlink_to(victim)
+    default_token_file(home.copilot).parent.mkdir(parents=True)
+    default_token_file(home.copilot).symlink_to(victim)
     file = ProviderTokenFile.write(home, fresh_token("ptk-"), DEFAULT_PORT)
     assert not file.path.is_symlink()
     assert victim.read_text() == "precious"
@@ -143,8 +148,8 @@ def test_a_planted_link_for_the_folder_is_not_followed(
 def test_a_link_for_the_temporary_file_is_not_written_through(home: Home, tmp_path: Path) -> None:
     victim = tmp_path / "victim"
     victim.write_text("precious")
-    well_known(home).parent.mkdir(parents=True)
-    (well_known(home).parent / ".provider-token.new").symlink_to(victim)
+    default_token_file(home.copilot).parent.mkdir(parents=True)
+    (default_token_file(home.copilot).parent / ".provider-token.new").symlink_to(victim)
     ProviderTokenFile.write(home, fresh_token("ptk-"), DEFAULT_PORT).remove()
     assert victim.read_text() == "precious"
 
