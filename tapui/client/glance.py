@@ -4,7 +4,6 @@ import contextlib
 import socket
 import time
 from collections.abc import Iterator
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -37,14 +36,14 @@ _understood: msgspec.json.Decoder[Sessions | TowerSnapshot | Error] = msgspec.js
 def glance(gateway: FoundGateway, *, name: str, seconds: float = SECONDS) -> TowerSnapshot:
     """Return the gateway's state now. Blocks for up to `seconds`. Raises `GatewayError`."""
     token = gateway.token()
+    websocket = GatewayWebSocket(gateway.url, MAX_SNAPSHOT_BYTES)
     try:
-        line = _line(gateway, seconds)
+        line = _line(gateway, websocket, seconds)
     except TimeoutError:
         raise silent(gateway.url) from None
     except OSError:
         raise gone(gateway.url) from None
     with line:
-        websocket = GatewayWebSocket(gateway.url, MAX_SNAPSHOT_BYTES)
         for message in _conversation(line, websocket, seconds):
             if message is None:
                 websocket.send(codec.encode(Auth(token=token)))
@@ -59,12 +58,12 @@ def glance(gateway: FoundGateway, *, name: str, seconds: float = SECONDS) -> Tow
     raise AssertionError("a conversation ends by raising")
 
 
-def _line(gateway: FoundGateway, seconds: float) -> socket.socket:
+def _line(gateway: FoundGateway, websocket: GatewayWebSocket, seconds: float) -> socket.socket:
     if gateway.socket is not None:
         with contextlib.suppress(OSError):  # by TCP, then
             return local_socket.connect(gateway.socket)
-    where = urlsplit(gateway.url)
-    return socket.create_connection((where.hostname or "", where.port or 80), seconds)
+    place = websocket.place
+    return socket.create_connection((place.host, place.port), seconds)
 
 
 def _conversation(
