@@ -266,9 +266,9 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
             if isinstance(message, SessionOpen):
                 joined.opened([], 1)
             elif isinstance(message, PromptSubmitted):
-                joined.hooks.answered(PromptPrepared(message.id, [], {}))
+                uplink.answers[message.id](PromptPrepared(message.id, [], {}))
             elif isinstance(message, HookPreToolUse):
-                joined.hooks.answered(HookDecision(message.id, "allow"))
+                uplink.answers[message.id](HookDecision(message.id, "allow"))
             else:
                 told.put_nowait(message)
 

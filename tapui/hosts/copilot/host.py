@@ -11,8 +11,8 @@ from pathlib import Path
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment, DoorAttachment
-from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process, ports_of
-from tapui.hosts.copilot.finding.unattached_sessions import RetryLog, Target, unattached
+from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process
+from tapui.hosts.copilot.finding.unattached_sessions import RetryLog, SeenSessions, Target
 from tapui.hosts.copilot.own.headless import HeadlessServer
 from tapui.hosts.copilot.sdk import AttachError
 from tapui.hosts.copilot.session.attached_session import AttachedSession
@@ -34,7 +34,6 @@ from tapui.wire.host import (
     SessionGuarded,
     SessionLog,
     SessionSend,
-    SessionsUnattached,
     ToolsChanged,
 )
 from tapui.wire.limits import PROTOCOL_VERSION
@@ -85,7 +84,6 @@ class CopilotHost:
         self._idle = idle
         self._report = report
         self._timing = timing or HostTiming()
-        self._with_ports = with_ports
         self._discovery = Discovery(copilot_home, with_ports=with_ports)
         self._ids = itertools.count(1)
         self._uplink = Uplink(self._send, self._new_id, report, self._timing)
@@ -99,7 +97,7 @@ class CopilotHost:
         self.attachments: dict[Target, Attachment] = {}
         self._running: dict[Target, asyncio.Task[None]] = {}
         self.retry_log = RetryLog(report)
-        self._listed: SessionsUnattached | None = None
+        self._seen = SeenSessions(copilot_home, with_ports=with_ports)
         self._attachable_at = 0.0
         self._refusal = ""
         self.is_lost = False
@@ -163,14 +161,14 @@ class CopilotHost:
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
             self._look_at_port(self._only, found)
-            self._tell_seen(found, [])
+            self._seen.tell(self._send, found, [])
         else:
             for cli in found:
                 self._look_at(cli)
             doors = {door for cli in found for door in cli.doors}
             self.retry_log.keep({cli.process for cli in found} | doors)
             apart = [one for one in found if one.process not in self.attachments]
-            self._tell_seen(found, apart)
+            self._seen.tell(self._send, found, apart)
 
     def _look_at(self, cli: Cli) -> None:
         attachment = self.attachments.get(cli.process)
@@ -212,14 +210,6 @@ class CopilotHost:
                 self._start(port, attachment, (port,), owner.sessions)
             else:
                 self._start(port, self._by_port(None, (port,), ""), (port,), ())
-
-    def _tell_seen(self, found: list[Cli], apart: list[Cli]) -> None:
-        """Tell which sessions cannot be reached, of the CLIs `apart`, and the ports of all."""
-        listed = unattached(apart, self._copilot_home, with_ports=self._with_ports)
-        told = SessionsUnattached(unattached=listed, ports=ports_of(found))
-        if told != self._listed:
-            self._listed = told
-            self._send(told)
 
     # Attaching
 
@@ -305,15 +295,15 @@ class CopilotHost:
                 self._headless.start(message)
             case SessionEnd():
                 self._headless.end(message)
-            case ToolOutcome(id=id_) | ToolProgress(id=id_):
-                for session in self._sessions():
-                    if session.toolset.owns(id_):
-                        if isinstance(message, ToolOutcome):
-                            session.toolset.finished(message)
-                        else:
-                            session.toolset.progressed(message)
-            case HookDecision() | PromptHeld() | PromptPrepared():
-                any(session.hooks.answered(message) for session in self._sessions())
+            case (
+                ToolOutcome(id=id_)
+                | ToolProgress(id=id_)
+                | HookDecision(id=id_)
+                | PromptHeld(id=id_)
+                | PromptPrepared(id=id_)
+            ):
+                if (on_answer := self._uplink.answers.get(id_)) is not None:
+                    on_answer(message)
             case ApprovalAnswer():
                 any(session.answered(message) for session in self._sessions())
             case Error():
@@ -334,13 +324,6 @@ class CopilotHost:
             self._send(OrderResult(message.id, "failed", _ENDED))
 
     def _refused(self, error: Error) -> None:
-        for session in self._sessions():
-            if error.id is not None and session.toolset.owns(error.id):
-                outcome = ToolOutcome(error.id, error=error.message, error_code=error.code)
-                session.toolset.finished(outcome)
-                return
-            if session.hooks.answered(error):
-                return
         opening = self._session(error.session_id or "")
         if opening is not None and not opening.is_open:
             opening.refused(error.message)

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tapui.hosts.copilot.finding.discovery import Cli, Discovery, ports_of
-from tapui.hosts.copilot.finding.unattached_sessions import unattached
+from tapui.hosts.copilot.finding.discovery import Discovery
+from tapui.hosts.copilot.finding.unattached_sessions import SeenSessions
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.children.child import Ended
 from tapui.runtime.children.supervisor import Backoff, ProgramLog, Supervisor, own_program
@@ -62,8 +62,6 @@ class CopilotLauncher:
         self._only = port
         self._attaches = attaches
         self._report = report
-        self._copilot_home = copilot_home
-        self._with_ports = with_ports
         self._discovery = Discovery(copilot_home, with_ports=with_ports)
         self._backoff = Backoff()
         self._supervisor = Supervisor(
@@ -84,7 +82,8 @@ class CopilotLauncher:
         )
         self._running: asyncio.Task[None] | None = None
         self._port: HostPort | None = None
-        self._listed: SessionsUnattached | None = SessionsUnattached(unattached=[], ports=[])
+        self._seen = SeenSessions(copilot_home, with_ports=with_ports)
+        self._seen.told = SessionsUnattached(unattached=[], ports=[])
         self._is_accepted = False
         self._wanted_until = 0.0
         """Until when a host that starts sessions is wanted, by the loop's clock."""
@@ -102,7 +101,7 @@ class CopilotLauncher:
                 if self._supervisor.pid is None:
                     await self._look()
                 else:
-                    self._listed = None  # the host's own list stands in its place
+                    self._seen.told = None  # the host's own list stands in its place
                 await self._pause()
         finally:
             if self._running is not None:
@@ -131,19 +130,13 @@ class CopilotLauncher:
     async def _look(self) -> None:
         looks = self._attaches and self._only is None
         found = await asyncio.to_thread(self._discovery.scan) if looks else []
-        self._list(found)
+        if self._is_accepted:
+            self._seen.tell(self._send, found, found)
         is_wanted = self._only is not None or any(cli.is_attachable for cli in found)
         is_wanted = is_wanted or asyncio.get_running_loop().time() < self._wanted_until
         if is_wanted and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._supervisor.run(), name="copilot host")
             self._wanted_until = 0.0
-
-    def _list(self, found: list[Cli]) -> None:
-        listed = unattached(found, self._copilot_home, with_ports=self._with_ports)
-        told = SessionsUnattached(unattached=listed, ports=ports_of(found))
-        if self._is_accepted and told != self._listed:
-            self._listed = told
-            self._send(told)
 
     def _receive(self, message: Message) -> None:
         match message:

@@ -55,6 +55,8 @@ class Uplink:
     """Makes ids that are unique on the host's port."""
     report: Report
     timing: HostTiming = field(default_factory=HostTiming)
+    answers: dict[str, Callable[[Any], None]] = field(default_factory=dict)
+    """Take the gateway's answers, and what else comes meanwhile, by the ids of the requests."""
 
     def on_fault(self, error: BaseException) -> None:
         """Report that a background task failed."""

@@ -2,18 +2,38 @@
 
 import asyncio
 import shlex
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tapui.hosts.copilot.finding.discovery import Cli, ExtensionDoor, Process
+from tapui.hosts.copilot.finding.discovery import Cli, ExtensionDoor, Process, ports_of
 from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tapui.hosts.port import Report
 from tapui.wire import limits
+from tapui.wire.host import SessionsUnattached
+from tapui.wire.message import Message
 from tapui.wire.subjects import Unattached
 
 START_TIME = 3.0
 """Seconds that a CLI has to open its port before it counts as one without."""
+
+
+class SeenSessions:
+    """Tells the gateway which sessions cannot be reached, and the ports of all CLIs: where either
+    has changed."""
+
+    def __init__(self, copilot_home: Path, *, with_ports: bool) -> None:
+        self._copilot_home = copilot_home
+        self._with_ports = with_ports
+        self.told: SessionsUnattached | None = None
+
+    def tell(self, send: Callable[[Message], None], found: Iterable[Cli], apart: list[Cli]) -> None:
+        """Tell of the CLIs that were `found`; of these, nothing is attached to `apart`."""
+        listed = unattached(apart, self._copilot_home, with_ports=self._with_ports)
+        news = SessionsUnattached(unattached=listed, ports=ports_of(found))
+        if news != self.told:
+            self.told = news
+            send(news)
 
 
 def unattached(

@@ -86,6 +86,7 @@ class AttachedSession:
             uplink.new_id,
             uplink.report,
             uplink.timing,
+            uplink.answers,
             id=session_id,
             spawn=self._tasks.start,
         )
@@ -106,8 +107,8 @@ class AttachedSession:
         self._translator = translator = Translator(session_id, self.toolset.is_ours)
         self.hooks = CliHooks(own, asks_nothing=lambda: translator.allows_all)
         self._opening = SessionOpening(
-            own,
-            translator,
+            uplink=own,
+            translator=translator,
             workspace=workspace,
             cwd=cwd,
             ports=[port] if port is not None else None,
@@ -129,7 +130,7 @@ class AttachedSession:
         """Join the session and open it at the gateway; raises `AttachError`."""
         session = await self._resume(client)
         beginning, abilities = self._opening, self.steering.abilities
-        self._ledger.keep_in(beginning.workspace(session) / "files" / "tap")
+        self._ledger.keep_in(beginning.workspace_of(session) / "files" / "tap")
         self._translator.allows_all = await allows_all(session)
         abilities.look(session)
         opening = await beginning.open(

@@ -62,8 +62,6 @@ class CliHooks:
         """Whether a rule or a gate may refuse a tool, as far as the gateway has said."""
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
-        self._limits: dict[str, asyncio.Timeout] = {}
-        """The time within which prompts must be prepared, by the question's id."""
         self._answering: set[asyncio.Task[Any]] = set()
         """The SDK's tasks that wait for a hook here; each ends when the CLI has its answer."""
 
@@ -117,28 +115,26 @@ class CliHooks:
             if not asked.done():
                 asked.set_result(HookDecision(id_, decision, reason=LEFT))
 
-    def answered(self, answer: HookDecision | PromptHeld | PromptPrepared | Error) -> bool:
-        """Take an answer of the gateway; return whether the question was this session's."""
-        asked = self._asked.get(answer.id or "")
-        if asked is None:
-            return False
-        if isinstance(answer, PromptHeld):
-            limit = self._limits.get(answer.id)
-            if limit is not None:
-                limit.reschedule(None)  # the person is asked: that takes as long as it takes
-            return True
-        if not asked.done():
-            asked.set_result(answer)
-        return True
-
-    async def _ask(self, question: HookPreToolUse | PromptSubmitted) -> _Answer:
+    async def _ask(
+        self, question: HookPreToolUse | PromptSubmitted, limit: asyncio.Timeout | None = None
+    ) -> _Answer:
+        """Return the gateway's answer. `limit` is lifted while the gateway asks the person."""
         asked: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
         self._asked[question.id] = asked
+
+        def on_answer(answer: _Answer | PromptHeld) -> None:
+            if isinstance(answer, PromptHeld):
+                if limit is not None:
+                    limit.reschedule(None)  # the person is asked: that takes as long as it takes
+            elif not asked.done():
+                asked.set_result(answer)
+
+        self._uplink.answers[question.id] = on_answer
         self._uplink.send(question)
         try:
             return await asked
         finally:
-            del self._asked[question.id]
+            del self._asked[question.id], self._uplink.answers[question.id]
 
     # Tools
 
@@ -216,11 +212,7 @@ class CliHooks:
                 if self._is_closed:
                     return None
                 prompt = PromptSubmitted(self._uplink.new_id(), self._uplink.id, given["prompt"])
-                self._limits[prompt.id] = limit
-                try:
-                    answer = await self._ask(prompt)
-                finally:
-                    del self._limits[prompt.id]
+                answer = await self._ask(prompt, limit)
         except TimeoutError:
             self._uplink.report(
                 f"a prompt was not prepared in {self._timing.prompt:g} s; it went out without "

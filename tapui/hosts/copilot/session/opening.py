@@ -1,7 +1,8 @@
 """What opens a session at the gateway: what it is, what happened before, what is under way."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
 
 
+@dataclass(slots=True, kw_only=True)
 class SessionOpening:
     """Tells of one session: what it is, what happened before this host came, what is under way.
 
@@ -34,29 +36,17 @@ class SessionOpening:
     `is_headless` are what `HostSession` has of them.
     """
 
-    def __init__(
-        self,
-        uplink: SessionUplink,
-        translator: Translator,
-        *,
-        workspace: Path,
-        cwd: str,
-        ports: Sequence[int] | None,
-        pid: int | None,
-        start: str | None,
-        is_headless: bool,
-    ) -> None:
-        self._uplink = uplink
-        self._translator = translator
-        self._workspace = workspace
-        self._cwd = cwd
-        self._ports = ports
-        self._pid = pid
-        self._start = start
-        self._is_headless = is_headless
+    uplink: SessionUplink
+    translator: Translator
+    workspace: Path
+    cwd: str
+    ports: list[int] | None
+    pid: int | None
+    start: str | None
+    is_headless: bool
 
-    def workspace(self, session: "CopilotSession") -> Path:
-        return session.workspace_path or self._workspace
+    def workspace_of(self, session: "CopilotSession") -> Path:
+        return session.workspace_path or self.workspace
 
     async def open(
         self,
@@ -67,57 +57,57 @@ class SessionOpening:
         foreground: bool,
         replaces: str | None,
     ) -> SessionOpen:
-        described = await describe(client, session, cwd=self._cwd, report=self._uplink.report)
+        described = await describe(client, session, cwd=self.cwd, report=self.uplink.report)
         can = list(abilities.can)
         return SessionOpen(
             session=HostSession(
-                id=self._uplink.id,
+                id=self.uplink.id,
                 foreground=foreground,
                 replaces=replaces,
-                workspace=str(self.workspace(session)),
-                can=[*can, "close"] if self._is_headless else can,
+                workspace=str(self.workspace_of(session)),
+                can=[*can, "close"] if self.is_headless else can,
                 cannot=dict(abilities.cannot),
-                ports=None if self._ports is None else list(self._ports),
-                pid=self._pid,
-                headless=self._is_headless,
-                sections=True if self._is_headless else None,
-                start=self._start,
+                ports=self.ports,
+                pid=self.pid,
+                headless=self.is_headless,
+                sections=True if self.is_headless else None,
+                start=self.start,
                 **described,
             )
         )
 
     async def tell(self, session: "CopilotSession", since: datetime) -> None:
         """Tell what happened before `since`, and what is under way."""
-        report = self._uplink.report
+        report = self.uplink.report
         activity = await ask("activity", session.rpc.metadata.is_processing(), report)
         is_busy = activity is not None and activity.processing
         calls = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
-            self._uplink.send(SessionEvent(session_id=self._uplink.id, event="session.busy"))
+            self.uplink.send(SessionEvent(session_id=self.uplink.id, event="session.busy"))
         await self._tell_of_subagents(session)
-        for message in self._translator.go_on(calls):
-            self._uplink.send(message)
+        for message in self.translator.go_on(calls):
+            self.uplink.send(message)
 
     async def _tell_history(
         self, session: "CopilotSession", since: datetime, *, is_busy: bool
     ) -> list[history.OpenCall]:
-        workspace = self.workspace(session)
-        read = partial(history.read, workspace, self._uplink.id, since, is_busy=is_busy)
+        workspace = self.workspace_of(session)
+        read = partial(history.read, workspace, self.uplink.id, since, is_busy=is_busy)
         try:
             earlier = await asyncio.to_thread(read)
         except OSError as error:
             text = f"what happened before tapui came cannot be read: {error.strerror}"
-            self._uplink.report(text, "warning")
+            self.uplink.report(text, "warning")
             return []
         if earlier.turns:
-            self._uplink.send(SessionHistory(self._uplink.id, raw(earlier.turns)))
+            self.uplink.send(SessionHistory(self.uplink.id, raw(earlier.turns)))
         return earlier.calls
 
     async def _tell_of_subagents(self, session: "CopilotSession") -> None:
         """Tell of the subagents that began before this host came: their calls are theirs."""
-        listed = await ask("subagents", session.rpc.tasks.list(), self._uplink.report)
-        for message in self._translator.subagents(listed.tasks if listed is not None else ()):
-            self._uplink.send(message)
+        listed = await ask("subagents", session.rpc.tasks.list(), self.uplink.report)
+        for message in self.translator.subagents(listed.tasks if listed is not None else ()):
+            self.uplink.send(message)
 
 
 T = TypeVar("T")

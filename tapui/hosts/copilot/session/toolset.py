@@ -2,8 +2,11 @@
 
 import asyncio
 import base64
+import math
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,6 +23,7 @@ from tapui.wire.host import SessionUpdate
 from tapui.wire.limits import MAX_ID
 from tapui.wire.message import (
     BUILTIN_PROVIDER,
+    Error,
     OfferedTool,
     ToolAbort,
     ToolInvoke,
@@ -64,6 +68,19 @@ def needs_no_prompt(tool: OfferedTool) -> bool:
     return is_own and (tool.read_only is True or tool.name in CHANGING_TOOLS)
 
 
+@dataclass(slots=True)
+class _Call:
+    """A call of the model that waits for its outcome."""
+
+    tool: str
+    request_id: str | None
+    outcome: "asyncio.Future[ToolOutcome]" = field(
+        default_factory=lambda: asyncio.get_running_loop().create_future()
+    )
+    told_at: float = -math.inf
+    """When its progress was put into the timeline, by the loop's clock."""
+
+
 class Toolset:
     """The tools of one session.
 
@@ -97,10 +114,7 @@ class Toolset:
         self._refused: set[str] = set()
         """Tools that the person was told of that they cannot be offered."""
         self._retry: asyncio.TimerHandle | None = None
-        self._waiting: dict[str, asyncio.Future[ToolOutcome]] = {}
-        self._tools: dict[str, str] = {}
-        self._requests: dict[str, str] = {}
-        self._told: dict[str, float] = {}
+        self._calls: dict[str, _Call] = {}
         self.abandoned: deque[str] = deque(maxlen=_ABANDONED)
         """Calls that ended without an answer from here. The CLI gave them up, or the connection was
         lost: then it still waits for them."""
@@ -110,9 +124,6 @@ class Toolset:
 
     def is_ours(self, name: str) -> bool:
         return name in self._names
-
-    def owns(self, call_id: str) -> bool:
-        return call_id in self._waiting
 
     def offer(self, tools: Sequence[OfferedTool], revision: int) -> None:
         """Replace the tools; `SessionUpdate` goes to the gateway when the session has taken them.
@@ -318,11 +329,8 @@ class Toolset:
 
     async def _invoke(self, invocation: "ToolInvocation") -> ToolOutcome:
         call_id = self._uplink.new_id()
-        outcome: asyncio.Future[ToolOutcome] = asyncio.get_running_loop().create_future()
-        self._waiting[call_id] = outcome
-        self._tools[call_id] = invocation.tool_name
-        if invocation.request_id is not None:
-            self._requests[call_id] = invocation.request_id
+        call = self._calls[call_id] = _Call(invocation.tool_name, invocation.request_id)
+        self._uplink.answers[call_id] = partial(self._on_answer, call)
         arguments = {} if invocation.arguments is None else invocation.arguments
         self._uplink.send(
             ToolInvoke(
@@ -336,42 +344,40 @@ class Toolset:
             )
         )
         try:
-            return await outcome
+            return await call.outcome
         finally:
-            del self._waiting[call_id], self._tools[call_id]
-            request_id = self._requests.pop(call_id, None)
-            self._told.pop(call_id, None)
-            if outcome.cancelled():
-                if request_id is not None:
-                    self.abandoned.append(request_id)
+            del self._calls[call_id], self._uplink.answers[call_id]
+            if call.outcome.cancelled():
+                if call.request_id is not None:
+                    self.abandoned.append(call.request_id)
                 self._uplink.send(ToolAbort(id=call_id, reason="the session gave the call up"))
 
-    def finished(self, outcome: ToolOutcome) -> None:
-        """Take the outcome of a call; one that was given up is dropped."""
-        waiting = self._waiting.get(outcome.id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(outcome)
-
-    def progressed(self, progress: ToolProgress) -> None:
-        """Put a call's progress into the timeline, a line a second at most."""
-        now = asyncio.get_running_loop().time()
-        if now - self._told.get(progress.id, -PROGRESS_INTERVAL) >= PROGRESS_INTERVAL:
-            self._told[progress.id] = now
-            self._log(f"{self._tools[progress.id]}: {progress.message}")
+    def _on_answer(self, call: _Call, answer: ToolOutcome | ToolProgress | Error) -> None:
+        if isinstance(answer, ToolProgress):  # into the timeline, a line a second at most
+            now = asyncio.get_running_loop().time()
+            if now - call.told_at >= PROGRESS_INTERVAL:
+                call.told_at = now
+                self._log(f"{call.tool}: {answer.message}")
+            return
+        if isinstance(answer, Error):
+            answer = ToolOutcome(answer.id or "", error=answer.message, error_code=answer.code)
+        if not call.outcome.done():  # it was given up else
+            call.outcome.set_result(answer)
 
     async def give_up(self) -> None:
         """Answer the calls in flight with an error, so that the turn continues without us."""
         if self._session is not None:
-            for request_id in list(self._requests.values()):
-                await self._refuse(request_id, self._session, WORDS)
+            for call in list(self._calls.values()):
+                if call.request_id is not None:
+                    await self._refuse(call.request_id, self._session, WORDS)
 
     def unbind(self) -> None:
         """Give up all calls: the connection is gone."""
         self._session = None
         if self._retry is not None:
             self._retry.cancel()
-        for waiting in self._waiting.values():
-            waiting.cancel()
+        for call in self._calls.values():
+            call.outcome.cancel()
 
     def close(self) -> None:
         self.unbind()

@@ -32,24 +32,23 @@ class Asked:
         self.came = asyncio.Event()
         self._answer = answer
         self.asks_nothing = False
-        self.hooks = CliHooks(
-            SessionUplink(
-                self._send,
-                lambda: f"c{len(self.questions)}",
-                lambda text, _: self.reports.append(text),
-                timing or HostTiming(),
-                id="s1",
-                spawn=asyncio.create_task,
-            ),
-            asks_nothing=lambda: self.asks_nothing,
+        uplink = SessionUplink(
+            self._send,
+            lambda: f"c{len(self.questions)}",
+            lambda text, _: self.reports.append(text),
+            timing or HostTiming(),
+            id="s1",
+            spawn=asyncio.create_task,
         )
+        self.hooks = CliHooks(uplink, asks_nothing=lambda: self.asks_nothing)
+        self.answers = uplink.answers
 
     def _send(self, question: Message) -> None:
         self.questions.append(question)
         self.came.set()
         answer: Any = self._answer(question)
         if answer is not None:
-            asyncio.get_running_loop().call_soon(self.hooks.answered, answer)
+            asyncio.get_running_loop().call_soon(self.answers[answer.id], answer)
 
     async def tool(self, args: Any = None, *, tool: str = "bash", session_id: str = "s1") -> Any:
         """Run the hook before a tool, as the SDK does."""
@@ -128,8 +127,7 @@ async def test_silence_of_the_gateway_refuses() -> None:
     assert said["permissionDecision"] == "deny"
     assert "did not decide about bash" in said["permissionDecisionReason"]
     assert "refused" in one.reports[0]
-    late = HookDecision(one.questions[0].id, "allow")
-    assert not one.hooks.answered(late)
+    assert not one.answers  # a late one is dropped
 
 
 async def test_silence_of_the_gateway_lets_a_tool_run_where_nothing_is_in_force() -> None:
@@ -245,8 +243,8 @@ async def test_a_prompt_that_is_held_waits_for_the_person_and_can_be_refused() -
     await one.came.wait()
     await asyncio.wait([prompt], timeout=0.2)
     assert (prompt.done(), one.reports) == (False, [])
-    answer = PromptPrepared(one.questions[0].id, ["more"], {}, refused="no \x1b[2J more")
-    assert one.hooks.answered(answer)
+    id_ = one.questions[0].id
+    one.answers[id_](PromptPrepared(id_, ["more"], {}, refused="no \x1b[2J more"))
     assert await prompt == {"decision": "block", "reason": "no \\x1b[2J more"}
 
 
