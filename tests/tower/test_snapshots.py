@@ -16,7 +16,7 @@ from tapui.tower.app import registry
 from tapui.tower.app.app import TowerApp
 from tapui.tower.app.digest import DigestScreen
 from tapui.tower.app.exit import LeavingScreen, QuitScreen
-from tapui.tower.app.help import HelpScreen, PageScreen
+from tapui.tower.app.help import HelpScreen, PageScreen, ReadScreen
 from tapui.tower.app.services import FoundRecord, SessionOnDisk
 from tapui.tower.calls.call_sheet import CallScreen
 from tapui.tower.emitters.emitter_filter import EmitterFilterScreen
@@ -621,4 +621,4 @@ def test_every_screen_has_a_picture() -> None:
         for one in vars(module).values()
         if isinstance(one, type) and issubclass(one, LiveScreen)
     }
-    assert found - {LiveScreen, Sheet} == pictured
+    assert found - {LiveScreen, ReadScreen, Sheet} == pictured
