@@ -13,12 +13,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.rig import faults, left_behind, machine
 from tests.rig.gateway import Gateway, Home
 from tests.rig.tmux import Tmux
 
 pytest_plugins = ["tests.rig.fault_hooks"]
+
+# An example has no time limit: a busy machine would fail the test.
+settings.register_profile("tapui", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tapui")
 
 REQUIRE = "TAPUI_REQUIRE_LIVE"
 """Set in CI: what is missing for a test then fails it instead of skipping it."""
