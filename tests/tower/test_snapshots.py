@@ -29,7 +29,13 @@ from tapui.tower.sessions.session_sheet import SessionScreen, UsageScreen
 from tapui.tower.sessions.start_sheet import StartScreen
 from tapui.tower.sessions.stored_sheet import StoredScreen
 from tapui.tower.streams.line_sheet import LineScreen
-from tapui.tower.textual.dialogs import ActionsScreen, AskLineScreen, ChooseScreen, MomentScreen
+from tapui.tower.textual.dialogs import (
+    ActionsScreen,
+    AskLineScreen,
+    ChooseScreen,
+    FilteredListScreen,
+    MomentScreen,
+)
 from tapui.tower.textual.sheet import ConfirmScreen, LiveScreen, Sheet
 from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
 from tapui.tower.workbench.tools import ToolsScreen
@@ -621,4 +627,4 @@ def test_every_screen_has_a_picture() -> None:
         for one in vars(module).values()
         if isinstance(one, type) and issubclass(one, LiveScreen)
     }
-    assert found - {LiveScreen, ReadScreen, Sheet} == pictured
+    assert found - {FilteredListScreen, LiveScreen, ReadScreen, Sheet} == pictured
