@@ -1,4 +1,5 @@
-"""Running an author's functions: plain ones in threads; none ends what awaits it."""
+"""Running an author's functions, plain ones in threads: an exception in one never ends the task
+that awaits it."""
 
 import asyncio
 import threading
@@ -91,6 +92,7 @@ class Threads:
         self._threads = 0
         self._under_way = 0
         self._lost = 0
+        self._is_closed = False
 
     def run(self, name: str, function: Callable[[], Any], done: Callable[[Job], None]) -> Job:
         """Run `function` in a thread; `done` is called in the loop with the job, unless it was
@@ -99,11 +101,16 @@ class Threads:
             raise ThreadsExhausted
         job = Job(name, function, done)
         self._under_way += 1
-        if self._under_way > self._threads and self._threads < MOST:
+        self._jobs.put(job)
+        self._start_thread()
+        return job
+
+    def _start_thread(self) -> None:
+        """Start a thread if a job waits for one and another may be started."""
+        has_room = self._threads < MOST and self._lost < MOST_LOST
+        if has_room and self._under_way > self._threads:
             self._threads += 1
             threading.Thread(target=self._work, name="tool", daemon=True).start()
-        self._jobs.put(job)
-        return job
 
     async def call(self, name: str, function: Callable[[], T]) -> T:
         """Run `function` in a thread and return its result; it is given up when cancelled.
@@ -130,7 +137,8 @@ class Threads:
     def give_up(self, job: Job) -> str | None:
         """Give a job up; return its thread's name if its function runs on.
 
-        It cannot be stopped: another thread takes the place of its own until it returns.
+        It cannot be stopped. Its thread no longer counts and ends when the function returns;
+        a job that waits gets a new one.
         """
         with self._lock:
             job.is_wanted = False
@@ -141,6 +149,8 @@ class Threads:
         self._lost += 1
         self._threads -= 1
         self._under_way -= 1
+        if not self._is_closed:
+            self._start_thread()
         return name
 
     @property
@@ -150,6 +160,8 @@ class Threads:
             return [job.name for job in self._at_work]
 
     def close(self) -> None:
+        """End the threads after the jobs that wait. No more are started for those given up."""
+        self._is_closed = True
         for _ in range(self._threads):
             self._jobs.put(None)
         self._threads = 0
@@ -177,7 +189,7 @@ class Threads:
                 except RuntimeError:
                     return  # the loop is closed
             if job.is_lost:
-                return  # another thread has taken this one's place
+                return  # this thread no longer counts
 
     def _hand_back(self) -> None:
         self._is_told = False
@@ -185,6 +197,8 @@ class Threads:
             job = self._finished.popleft()
             if job.is_lost:
                 self._lost -= 1
+                if not self._is_closed:
+                    self._start_thread()  # none was started while so many were lost
             else:
                 self._under_way -= 1
             if job.is_wanted:
