@@ -168,8 +168,7 @@ def test_a_folders_configuration_runs_once_it_is_allowed_and_clear_keeps_it(
     run = emitter(gateway, "pulse")
     assert (run["state"], run["sessionId"]) == ("running", copilot.session_id)
 
-    copilot.prompt("/clear")
-    until(lambda: copilot.session_id != run["sessionId"], within=30, what="another session")
+    copilot.clear()
     copilot.prompt("who is there")
     copilot.screen.wait_for("hello again", within=30)
     until(

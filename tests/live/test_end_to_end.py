@@ -180,9 +180,7 @@ def test_clear_keeps_the_provider(
     provider = start_provider(tower)
     copilot.prompt("hi there")
     copilot.screen.wait_for("hello")
-    before = copilot.session_id
-    copilot.prompt("/clear")
-    until(lambda: copilot.session_id != before, within=20, what="another session")
+    copilot.clear()
     wait_for_tools(tower.home, copilot, providers=1)
     copilot.prompt(ASKED)
     copilot.choose_first("Run extension tool", within=30)

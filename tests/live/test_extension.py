@@ -118,7 +118,7 @@ def test_a_session_without_a_port(
 
     # The extension comes back for the session that takes its place, and is not asked about again.
     former = copilot.session_id
-    copilot.prompt("/clear")
+    copilot.clear()
     after = gateway.wait(SessionOpen, lambda one: one.session.id != former, within=40).session
     assert (after.replaces, after.id) == (former, copilot.session_id)
     gateway.wait(SessionUpdate, session_id=after.id, tools_revision=1, within=30)

@@ -139,6 +139,17 @@ class Copilot:
             what=lambda: f"{text!r} sent; the screen was:\n{self.screen.text()}",
         )
 
+    def clear(self) -> str:
+        """Begin another session by `/clear`; return its id when the CLI takes prompts again.
+
+        Until its last line about that, the CLI empties its input as it sets itself up.
+        """
+        former = self.session_id
+        self.prompt("/clear")
+        until(lambda: self.session_id != former, what="another session")
+        self.screen.wait_for(r"Started a fresh session(?:.|\n)*MCP Servers reloaded")
+        return self.session_id
+
     def _input(self) -> str | None:
         found = self.screen.find(_INPUT)
         return re.sub(r"\s*\n\s*", " ", found[1]).strip() if found else None
