@@ -377,9 +377,9 @@ def test_entry_points_stay() -> None:
 
 
 def test_variables_of_the_environment_stay() -> None:
-    from tapui.settings.loading import KEYS
+    from tapui.settings import loading
 
-    found = {key.variable for key in KEYS.values()}
+    found = {one.variable for one in loading.SETTINGS.values()}
     assert set(SETTINGS.split()) - found == set(), KEEP
     assert found - set(SETTINGS.split()) == set(), "a new setting: add its variable to SETTINGS"
     sources = "\n".join(

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from tapui.cli.parser import build
-from tapui.settings.loading import KEYS
+from tapui.settings.loading import SETTINGS
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Tower
 from tests.test_house import FLOORS
@@ -194,7 +194,7 @@ def test_every_setting_is_in_the_documents_with_its_default() -> None:
     settings = (PAGES / "settings.md").read_text()
     table = settings.partition("| setting |")[2].partition("\n\n")[0]
     rows = dict(re.findall(r"^\| `([a-z.-]+)` \| ([^|]+) \|", table, re.MULTILINE))
-    assert rows == {key.name: json.dumps(key.default) for key in KEYS.values()}
+    assert rows == {one.name: json.dumps(one.default) for one in SETTINGS.values()}
 
 
 def test_the_readme_is_short_and_names_every_page() -> None:

@@ -15,10 +15,14 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
-def text_of(path: Path, owner: int | None = None) -> str:
-    """Read a file that may be anybody's, or must be `owner`'s alone and no link.
+class NotOwnersFileError(OSError):
+    """A file that belongs to another user than its owner must be, or that others can write."""
 
-    Raises `OSError` and `UnicodeDecodeError`.
+
+def text_of(path: Path, owner: int | None = None) -> str:
+    """Read a file. With `owner`, it must be owned by that user, writable by no other, and no link.
+
+    Raises `NotOwnersFileError`, other `OSError`s and `UnicodeDecodeError`.
     """
     no_link = 0 if owner is None else os.O_NOFOLLOW
     fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | no_link)
@@ -29,7 +33,7 @@ def text_of(path: Path, owner: int | None = None) -> str:
         if info.st_size > _MAX_BYTES:
             raise OSError(0, f"it is larger than {_MAX_BYTES:,} bytes")
         if owner is not None and (info.st_uid != owner or info.st_mode & 0o022):
-            raise OSError(0, "others than root can write it, so none of it holds")
+            raise NotOwnersFileError(0, "it belongs to another user, or others can write it")
         with os.fdopen(os.dup(fd), "rb") as file:
             return file.read(_MAX_BYTES + 1).decode()
     finally:
@@ -60,6 +64,9 @@ def managed_text(path: Path, owner: int = ROOT) -> str | None:
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise ManagedFileError(f"line {line} is not valid UTF-8") from None
+    except NotOwnersFileError:
+        why = "others than root can write it, so none of it holds"
+        raise ManagedFileError(why) from None
     except OSError as error:
         why = "it is a link" if error.errno == errno.ELOOP else error.strerror or str(error)
         raise ManagedFileError(why) from None

@@ -28,7 +28,7 @@ EXPIRE_SECONDS = 24 * 3600.0
 _NICE = 10
 _NAMED = 5
 _LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
-"""As `runtime.own_program` reads it; that is a floor above."""
+"""As `ProgramLog` in `runtime.children.supervisor` reads it, which is a floor above."""
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from tapui.settings.loading import KEYS, OWN_KEYS, Key, KeyPath, allowed
+from tapui.settings.loading import KEY_BINDINGS, SETTINGS, KeyPath, Setting, allowed
 from tapui.settings.settings import Settings
 
 _WIDTH = 78
@@ -38,25 +38,25 @@ def example(actions: Iterable[tuple[str, str, str]]) -> str:
     """
     about = docs(Settings)
     parts = [_HEAD]
-    for table in dict.fromkeys(path[:-1] for path in KEYS):
+    for table in dict.fromkeys(path[:-1] for path in SETTINGS):
         if table:
             parts.append(f"[{'.'.join(table)}]\n{_comment(about[table])}")
-        keys = [key for key in KEYS.values() if key.path[:-1] == table]
-        parts += [_setting(key, about[key.path]) for key in keys]
-    parts.append(_own_keys(about[OWN_KEYS], actions))
+        settings = [one for one in SETTINGS.values() if one.path[:-1] == table]
+        parts += [_setting(one, about[one.path]) for one in settings]
+    parts.append(_key_bindings(about[KEY_BINDINGS], actions))
     parts.append(_RULES)
     return "\n".join(parts)
 
 
-def _own_keys(about: str, actions: Iterable[tuple[str, str, str]]) -> str:
+def _key_bindings(about: str, actions: Iterable[tuple[str, str, str]]) -> str:
     lines = "".join(f'# {action} = "{keys}"   {does}\n' for action, keys, does in actions)
-    return f"[{OWN_KEYS[0]}]\n{_comment(about)}{lines}"
+    return f"[{KEY_BINDINGS[0]}]\n{_comment(about)}{lines}"
 
 
-def _setting(key: Key, about: str) -> str:
-    limits = f" {allowed(key)}" if allowed(key) else ""
-    told = f"{_comment(about + limits)}# Environment: {key.variable}\n"
-    return f"{told}#{key.path[-1]} = {json.dumps(key.default, ensure_ascii=False)}\n"
+def _setting(setting: Setting, about: str) -> str:
+    limits = f" {allowed(setting)}" if allowed(setting) else ""
+    told = f"{_comment(about + limits)}# Environment: {setting.variable}\n"
+    return f"{told}#{setting.path[-1]} = {json.dumps(setting.default, ensure_ascii=False)}\n"
 
 
 def _comment(text: str) -> str:

@@ -56,7 +56,10 @@ _STRICT: dict[KeyPath, str] = {
 """Settings of who is the person, with their strict values. Another value holds only where the
 person's file or the administrator's has it: an agent could set a variable for its commands."""
 Choices = Mapping[KeyPath, Callable[[str], str | None]]
-"""What is wrong with a text as the value of each setting that is one; None for a text it takes."""
+"""What is wrong with a text as the value of each setting that is one; None for a text it takes.
+
+Every setting that is a text has an entry (in `load`): without one its value raises `KeyError`.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ class Checks:
     theme: Callable[[str], str | None]
     pattern: Callable[[str], str | None]
     """Of a pattern that masks texts."""
-    keys: Callable[[Mapping[str, object]], dict[str, str]]
+    key_bindings: Callable[[Mapping[str, object]], dict[str, str]]
     """Of the table `[keys]`, by action; empty when all can be used."""
 
 
@@ -87,7 +90,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class Setting:
     """One setting: its path in kebab-case, its type and its default; lists are of texts."""
 
     path: KeyPath
@@ -123,41 +126,41 @@ _OF_OTHERS = ("port", "theme", "glyphs", "attach", "bell", "notify", "keys")
 
 
 def differences(found: Loaded, used: Mapping[str, Any]) -> list[str]:
-    """Return the settings that a gateway began with otherwise, each with its value there."""
+    """Return the settings in which a running gateway differs from these, with its values."""
     told = []
-    for key in KEYS.values():
+    for setting in SETTINGS.values():
         there: Any = used
-        for name in key.path:
+        for name in setting.path:
             there = there.get(name) if isinstance(there, Mapping) else None
-        value = found.values[key.path]
+        value = found.values[setting.path]
         here: Any = list(value) if isinstance(value, tuple) else value
-        if there is not None and there != here and key.path[0] not in _OF_OTHERS:
-            told.append(f"{key.name} is {msgspec.json.encode(there).decode()} there")
+        if there is not None and there != here and setting.path[0] not in _OF_OTHERS:
+            told.append(f"{setting.name} is {msgspec.json.encode(there).decode()} there")
     return told
 
 
 RULES: KeyPath = ("rules",)
 """The tables with rules: `rule_files` reads them."""
-OWN_KEYS: KeyPath = ("keys",)
+KEY_BINDINGS: KeyPath = ("keys",)
 """The table with the person's own keys: its names are those of actions, not of settings."""
 
 
-def _keys(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[Key]:
+def _settings_of(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[Setting]:
     default = kind()
     for info in msgspec.structs.fields(kind):
         path = (*prefix, info.encode_name)
-        if path == OWN_KEYS:
+        if path == KEY_BINDINGS:
             continue
         if isinstance(info.type, type) and issubclass(info.type, msgspec.Struct):
-            yield from _keys(info.type, path)
+            yield from _settings_of(info.type, path)
         else:
             kept = info.type if isinstance(info.type, type) else tuple
-            yield Key(path, kept, getattr(default, info.name))
+            yield Setting(path, kept, getattr(default, info.name))
 
 
-KEYS: dict[KeyPath, Key] = {key.path: key for key in _keys(Settings)}
+SETTINGS: dict[KeyPath, Setting] = {one.path: one for one in _settings_of(Settings)}
 """Every setting, by its path."""
-_TABLES = frozenset(path[:-1] for path in KEYS if len(path) > 1)
+_TABLES = frozenset(path[:-1] for path in SETTINGS if len(path) > 1)
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
@@ -172,64 +175,65 @@ class _Gathering:
         self._choices = choices
         self._checks = checks
         self._is_split = is_split
-        self.values: dict[KeyPath, Value] = {key.path: key.default for key in KEYS.values()}
-        self.origins = dict.fromkeys(KEYS, Origin("default"))
+        self.values: dict[KeyPath, Value] = {one.path: one.default for one in SETTINGS.values()}
+        self.origins = dict.fromkeys(SETTINGS, Origin("default"))
         self.overridden: dict[KeyPath, list[Origin]] = {}
-        self.own_keys: dict[str, str] = {}
+        self.key_bindings: dict[str, str] = {}
         self.faults: list[str] = []
 
-    def take_keys(self, table: Mapping[str, object], where: Mapping[str, str]) -> None:
+    def take_key_bindings(self, table: Mapping[str, object], where: Mapping[str, str]) -> None:
         """Take the person's own keys; `where` has the place of each."""
-        wrong = self._checks.keys(table)
+        wrong = self._checks.key_bindings(table)
         self.faults += [f"{where[name]}: keys.{name}: {fault}" for name, fault in wrong.items()]
-        self.own_keys = {name: str(key) for name, key in table.items() if name not in wrong}
+        self.key_bindings = {name: str(key) for name, key in table.items() if name not in wrong}
 
-    def take(self, key: Key, value: object, origin: Origin) -> None:
+    def take(self, setting: Setting, value: object, origin: Origin) -> None:
         """Let a source set a value, if it is of the right type and in range."""
-        if key.type is float and type(value) is int:
+        if setting.type is float and type(value) is int:
             value = float(value)
-        if key.type is tuple and isinstance(value, list):
+        if setting.type is tuple and isinstance(value, list):
             value = tuple(value) if all(isinstance(one, str) for one in value) else value
         label = (
             origin.detail
             if origin.kind not in ("file", "managed")
-            else f"{origin.detail}: {key.name}"
+            else f"{origin.detail}: {setting.name}"
         )
-        if type(value) is not key.type:
-            wanted = _TYPE_WORDS[key.type]
+        if type(value) is not setting.type:
+            wanted = _TYPE_WORDS[setting.type]
             self.faults.append(f"{label}: expected {wanted}, got {_shown(value)}")
-        elif fault := self._fault(key, value):
+        elif fault := self._fault(setting, value):
             self.faults.append(f"{label}: {fault}, got {_shown(value)}")
-        elif fault := self._loosening_fault(key, value, origin):
+        elif fault := self._loosening_fault(setting, value, origin):
             self.faults.append(f"{label}: {fault}")
         else:
             assert isinstance(value, Scalar | tuple)
-            if self.origins[key.path].kind != "default":
-                self.overridden.setdefault(key.path, []).append(self.origins[key.path])
-            self.values[key.path] = value
-            self.origins[key.path] = origin
+            if self.origins[setting.path].kind != "default":
+                self.overridden.setdefault(setting.path, []).append(self.origins[setting.path])
+            self.values[setting.path] = value
+            self.origins[setting.path] = origin
 
-    def _fault(self, key: Key, value: object) -> str | None:
+    def _fault(self, setting: Setting, value: object) -> str | None:
         if isinstance(value, str):
             if value.strip():
-                return self._choices[key.path](value)
-            return "must not be empty" if key.default or value else None
+                return self._choices[setting.path](value)
+            return "must not be empty" if setting.default or value else None
         if isinstance(value, bool):
             return None
         if isinstance(value, tuple):
-            are_patterns = key.path in _PATTERNS
+            are_patterns = setting.path in _PATTERNS
             faults = (self._checks.pattern(one) if are_patterns else None for one in value)
             return next(filter(None, faults), None)
         assert isinstance(value, int | float)
-        return _range_fault(key.path, value)
+        return _range_fault(setting.path, value)
 
-    def _loosening_fault(self, key: Key, value: object, origin: Origin) -> str | None:
-        strict = _STRICT.get(key.path, value)
-        if value in (strict, self.values[key.path]) or origin.kind == "managed":
+    def _loosening_fault(self, setting: Setting, value: object, origin: Origin) -> str | None:
+        strict = _STRICT.get(setting.path, value)
+        if value in (strict, self.values[setting.path]) or origin.kind == "managed":
             return None
         if origin.kind == "env":
             return (
-                f"write {key.name} = {_shown(value)} into config.toml; a variable cannot loosen it"
+                f"write {setting.name} = {_shown(value)} into config.toml;"
+                " a variable cannot loosen it"
             )
         if self._is_split:
             return (
@@ -239,7 +243,7 @@ class _Gathering:
         return None
 
     def settings(self) -> Settings:
-        nested: dict[str, Any] = {"keys": self.own_keys}
+        nested: dict[str, Any] = {"keys": self.key_bindings}
         for (*tables, last), value in self.values.items():
             table = nested
             for part in tables:
@@ -277,11 +281,11 @@ def load(
     }
     found = _Gathering(choices, checks, is_split=is_split(environ))
     _read_file(path, found)
-    for key in KEYS.values():
-        if text := environ.get(key.variable):
-            found.take(key, _parse(key, text), Origin("env", key.variable))
+    for setting in SETTINGS.values():
+        if text := environ.get(setting.variable):
+            found.take(setting, _parse(setting, text), Origin("env", setting.variable))
     for name, (flag, value) in (flags or {}).items():
-        found.take(KEYS[tuple(name.split("."))], value, Origin("flag", flag))
+        found.take(SETTINGS[tuple(name.split("."))], value, Origin("flag", flag))
     _read_managed(managed, owner, found)
     session, file = ("records", "session"), ("records", "file")
     if not found.faults and found.values[session] < found.values[file]:  # type: ignore[operator]
@@ -355,12 +359,12 @@ def _read_table(
         where = f"{path}:{at}"
         if here == RULES:
             continue
-        if here == OWN_KEYS and isinstance(value, dict):
-            places = {one: f"{path}:{lines.get((*OWN_KEYS, one), at)}" for one in value}
-            found.take_keys(value, places)
-        elif here in KEYS:
-            found.take(KEYS[here], value, Origin(kind, where))
-        elif here not in _TABLES | {OWN_KEYS}:
+        if here == KEY_BINDINGS and isinstance(value, dict):
+            places = {one: f"{path}:{lines.get((*KEY_BINDINGS, one), at)}" for one in value}
+            found.take_key_bindings(value, places)
+        elif here in SETTINGS:
+            found.take(SETTINGS[here], value, Origin(kind, where))
+        elif here not in _TABLES | {KEY_BINDINGS}:
             found.faults.append(f"{where}: {'.'.join(here)}: unknown key{_suggestion(here)}")
         elif isinstance(value, dict):
             _read_table(path, value, here, lines, found, kind=kind)
@@ -372,17 +376,17 @@ def _suggestion(path: KeyPath) -> str:
     """Name the nearest known key: by the whole path first, else by its last part."""
     import difflib
 
-    names = [".".join(known) for known in (*KEYS, *_TABLES)]
+    names = [".".join(known) for known in (*SETTINGS, *_TABLES)]
     near = difflib.get_close_matches(".".join(path), names, n=1, cutoff=0.7)
     near = near or [name for name in names if name.rpartition(".")[2] == path[-1]]
     return f"; did you mean {near[0]}?" if near else ""
 
 
-def allowed(key: Key) -> str:
+def allowed(setting: Setting) -> str:
     """Return the range of a setting as a sentence, empty where it has none."""
-    if key.path not in _RANGES:
+    if setting.path not in _RANGES:
         return ""
-    low, high, unit = _RANGES[key.path]
+    low, high, unit = _RANGES[setting.path]
     return f"From {low} to {high}{unit}."
 
 
@@ -413,17 +417,17 @@ def _path_fault(text: str) -> str | None:
     return None if text.startswith(("/", "~/")) else "write an absolute path, or one with ~/"
 
 
-def _parse(key: Key, text: str) -> object:
-    """Read a variable's text as the key's type; text that is not one is returned unchanged."""
+def _parse(setting: Setting, text: str) -> object:
+    """Read a variable's text as the setting's type; text that is not one is returned unchanged."""
     word = text.strip()
-    if key.type is bool and word.lower() in _TRUE | _FALSE:
+    if setting.type is bool and word.lower() in _TRUE | _FALSE:
         return word.lower() in _TRUE
-    if key.type in (int, float):
+    if setting.type in (int, float):
         try:
-            return key.type(word)
+            return setting.type(word)
         except ValueError:
             return text
-    if key.type is tuple:
+    if setting.type is tuple:
         try:
             return json.loads(word)
         except ValueError:

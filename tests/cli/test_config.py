@@ -31,7 +31,7 @@ def test_without_any_source_the_settings_are_the_defaults(tmp_path: Path) -> Non
 
 
 def test_every_setting_has_a_key_and_a_variable() -> None:
-    assert {key.name: key.variable for key in loading.KEYS.values()} == {
+    assert {key.name: key.variable for key in loading.SETTINGS.values()} == {
         "port": "TAPUI_PORT",
         "theme": "TAPUI_THEME",
         "glyphs": "TAPUI_GLYPHS",
@@ -76,7 +76,7 @@ def test_a_variable_makes_the_rule_about_the_person_stricter_alone(
     tmp_path: Path, name: str
 ) -> None:
     path = (*name.split("."),)
-    variable = loading.KEYS[path].variable
+    variable = loading.SETTINGS[path].variable
     with pytest.raises(ConfigError) as raised:
         load(tmp_path / "config.toml", {variable: LOOSE[name]})
     assert f'{variable}: write {name} = "{LOOSE[name]}" into config.toml' in str(raised.value)
@@ -262,8 +262,8 @@ def test_a_theme_of_ones_own_is_one_that_exists(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize("key", loading.KEYS.values(), ids=lambda key: key.name)
-def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: loading.Key) -> None:
+@pytest.mark.parametrize("key", loading.SETTINGS.values(), ids=lambda key: key.name)
+def test_every_setting_refuses_what_it_does_not_mean(tmp_path: Path, key: loading.Setting) -> None:
     wrong = {
         bool: ["maybe"],
         str: ["no such one"],
@@ -327,7 +327,7 @@ def test_the_example_says_of_every_setting_what_it_does() -> None:
     text = example_text()
     assert max(map(len, text.splitlines())) <= 80
     paragraphs = text.split("\n\n")
-    for key in loading.KEYS.values():
+    for key in loading.SETTINGS.values():
         (about,) = [part for part in paragraphs if f"# Environment: {key.variable}\n" in part]
         *told, variable, setting = about.splitlines()
         assert setting.startswith(f"#{key.path[-1]} = ")

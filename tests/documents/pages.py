@@ -9,7 +9,7 @@ import tapui
 from tapui.cli.arguments import CommandParser
 from tapui.cli.parser import build
 from tapui.settings.example import docs as docstrings
-from tapui.settings.loading import KEYS, allowed
+from tapui.settings.loading import SETTINGS, allowed
 from tapui.settings.settings import Settings
 from tapui.tower.keys.names import key_names
 from tapui.tower.keys.table import AREAS, TABLE, KeyAction
@@ -114,7 +114,7 @@ def _settings() -> str:
     rows = [
         f"| `{key.name}` | {_cell(json.dumps(key.default))} "
         f"| {_cell(f'{about[key.path]} {allowed(key)}'.strip())} |"
-        for key in KEYS.values()
+        for key in SETTINGS.values()
     ]
     return "\n".join(["| setting | default | meaning |", "|---|---|---|", *rows])
 

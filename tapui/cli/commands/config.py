@@ -81,18 +81,18 @@ def _rule_row(rule: PolicyRule) -> list[str]:
 def _print_json(found: loading.Loaded, rules: RuleFile) -> None:
     settings = [
         {
-            "key": key.name,
-            "value": found.values[key.path],
-            "default": key.default,
-            "origin": found.origins[key.path].kind,
-            "where": output.path_text(found.origins[key.path].detail) or None,
+            "key": setting.name,
+            "value": found.values[setting.path],
+            "default": setting.default,
+            "origin": found.origins[setting.path].kind,
+            "where": output.path_text(found.origins[setting.path].detail) or None,
             "overridden": [
                 {"origin": one.kind, "where": output.path_text(one.detail)}
-                for one in found.overridden.get(key.path, ())
+                for one in found.overridden.get(setting.path, ())
             ],
-            "variable": key.variable,
+            "variable": setting.variable,
         }
-        for key in loading.KEYS.values()
+        for setting in loading.SETTINGS.values()
     ]
     output.say_json(
         {
@@ -125,8 +125,8 @@ def _print_table(found: loading.Loaded, rules: RuleFile) -> None:
     )
     output.say("")
     rows = [
-        [key.name, output.json_text(found.values[key.path]), _where(found, key)]
-        for key in loading.KEYS.values()
+        [setting.name, output.json_text(found.values[setting.path]), _where(found, setting)]
+        for setting in loading.SETTINGS.values()
     ]
     for name, key in found.settings.keys.items():
         rows.append([f"keys.{name}", output.json_text(key), found.path.name])
@@ -142,9 +142,9 @@ def _print_table(found: loading.Loaded, rules: RuleFile) -> None:
     output.say(f"themes: {', '.join(names) or 'none'}")
 
 
-def _where(found: loading.Loaded, key: loading.Key) -> str:
-    place = _place(found, found.origins[key.path])
-    others = [_place(found, one) for one in reversed(found.overridden.get(key.path, []))]
+def _where(found: loading.Loaded, setting: loading.Setting) -> str:
+    place = _place(found, found.origins[setting.path])
+    others = [_place(found, one) for one in reversed(found.overridden.get(setting.path, []))]
     return f"{place}, before {' and '.join(others)}" if others else place
 
 

@@ -97,7 +97,7 @@ _READ: dict[str, type[Struct]] = {
     "subagent.failed": _SubagentEnded,
     "abort": _Abort,
 }
-"""Events of which the gateway reads the data."""
+"""Events whose data is checked before they are recorded."""
 
 
 @dataclass(eq=False, repr=False)

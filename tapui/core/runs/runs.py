@@ -31,17 +31,19 @@ from tapui.core.runs.reports import (
     RunReport,
     RunStarted,
 )
-from tapui.core.runs.schedules import (
-    beginning,
+from tapui.core.runs.run_ends import (
     code_of,
+    exit_words,
     fault_of,
     fault_with_last_words,
-    how_it_ended,
+    status_of,
+)
+from tapui.core.runs.schedules import (
+    beginning,
     is_used_up,
     pause_after,
     pause_after_exit,
     pause_after_loss,
-    status_of,
 )
 from tapui.core.streams.injects import InjectFate, Injects
 from tapui.core.streams.streams import Streams
@@ -398,7 +400,7 @@ class Runs(CorePart):
         if plan.runs == "provider":
             # It is started again for as long as its session is there.
             pause = pause_after_exit(emitter.ends_soon)
-            how = fault or f"exited {how_it_ended(end)}"
+            how = fault or f"exited {exit_words(end)}"
             self.lines.say(emitter, f"{how}; starts again in {interval_text(pause)}")
             self._wait(emitter, pause, how)
         elif plan.runs == "continuous":
@@ -412,7 +414,7 @@ class Runs(CorePart):
                 self.emitters.set(emitter, "error", fault)
             else:
                 is_fault = status == "failure"
-                self.lines.say(emitter, f"exited {how_it_ended(end)}", is_fault=is_fault)
+                self.lines.say(emitter, f"exited {exit_words(end)}", is_fault=is_fault)
                 self.emitters.set(emitter, "exited")
         elif plan.runs == "oneTime":
             if fault is not None:

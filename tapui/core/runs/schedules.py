@@ -1,12 +1,9 @@
-"""When an emitter runs again (intervals count from the end of a run), and how runs and their ends
-are named: in its stream, in the view, in its span."""
+"""When an emitter runs again: intervals count from the end of a run. With its schedule in words."""
 
-from tapui.core.emitters.emitter import LiveEmitter, LiveRun
+from tapui.core.emitters.emitter import LiveEmitter
 from tapui.core.emitters.plans import EmitterPlan
-from tapui.core.runs.reports import RunEnded
 from tapui.projection.summary import one_line
 from tapui.wire import limits
-from tapui.wire.emitters import RunStatus
 
 _MOST_DOUBLED = 30
 
@@ -60,42 +57,3 @@ def beginning(emitter: LiveEmitter) -> str:
     what = "command" if plan.command is not None else "prompt"
     text = plan.command if plan.command is not None else plan.prompt
     return f"queued ({in_words(plan)}) with {what}={one_line(text or '')}"
-
-
-def status_of(run: LiveRun, end: RunEnded) -> RunStatus:
-    """Return how a run ended: one that was stopped has not failed."""
-    if run.is_stopping:
-        return "stopped"
-    if end.is_lost:
-        return "lost"
-    return "failure" if fault_of(end) is not None else "success"
-
-
-def fault_of(end: RunEnded) -> str | None:
-    """Return in words why a run has failed; None for one that has not."""
-    if end.error is not None:
-        return end.error
-    if end.signal is not None:
-        return f"ended by {end.signal}"
-    return f"exit code {end.code}" if end.code else None
-
-
-def fault_with_last_words(end: RunEnded) -> str | None:
-    """Return the same with the last line of its output, filtered or not."""
-    fault = fault_of(end)
-    return f"{fault}: {one_line(end.last_words[-1])}" if fault and end.last_words else fault
-
-
-def how_it_ended(end: RunEnded) -> str:
-    return f"by {end.signal}" if end.signal is not None else f"with code {end.code}"
-
-
-def code_of(end: RunEnded) -> str:
-    """Return how a run ended, in a word that says nothing of what it said."""
-    if end.is_lost:
-        return "LOST"
-    if end.signal is not None:
-        return end.signal
-    if end.code:
-        return f"EXIT_{end.code}"
-    return "NOT_STARTED" if end.error is not None else ""

@@ -39,6 +39,7 @@ RIGHTS = (
 """What it means to allow a command that runs again without a question."""
 PROMPTS = "Sent to the agent as a prompt, without your doing."
 PROVIDES = "A provider: its tools are the session's, and it may send the agent messages."
+NO_NAME = "(no name)"
 LATER_VERSIONS = {"laterVersions": True}
 """The answer that goes with `keep`: the files that the command names may change."""
 
@@ -54,7 +55,7 @@ class EmitterRequest(RequestKind):
         """Return its name, when it runs, and what."""
         text = emitter_text(detail)
         schedule = str(detail.get("schedule") or "").removeprefix("runs ").partition(",")[0]
-        headline = f"{detail.get('name') or '?'}  {schedule}".rstrip()
+        headline = f"{detail.get('name') or NO_NAME}  {schedule}".rstrip()
         return f"{headline}: {text}" if text else headline
 
     def step(self, detail: Mapping[str, Any]) -> StepKind | None:
@@ -77,7 +78,7 @@ class EmitterRequest(RequestKind):
         if len(asked) > 1:
             what = "emitters and providers" if has_providers else "emitters"
             return f"{who} has {len(asked)} {what} that are to start"
-        name = text_of(first.detail, "name") or "it has no name"
+        name = text_of(first.detail, "name") or NO_NAME
         if is_agents(first.detail):
             return f"{who} asks to start an emitter: {name}"
         kind = "a provider" if has_providers else "an emitter"

@@ -16,6 +16,7 @@ from tapui.projection.paragraphs import (
 )
 from tapui.projection.requests.emitter_start import (
     LATER_VERSIONS,
+    NO_NAME,
     RIGHTS,
     emitter_text,
     files_named,
@@ -42,7 +43,7 @@ class McpServerRequest(RequestKind):
     is_copied = False
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
-        name = detail.get("name") or "?"
+        name = detail.get("name") or NO_NAME
         if _is_about_tools(detail):
             count = len(list_of(detail, "tools"))
             return f"{name}: {count} tool{'s' * (count != 1)} changed"
@@ -107,7 +108,7 @@ def _is_about_tools(detail: Mapping[str, Any]) -> bool:
 
 
 def _name(detail: Mapping[str, Any]) -> str:
-    return " ".join(text_of(detail, "name").split()) or "it has no name"
+    return " ".join(text_of(detail, "name").split()) or NO_NAME
 
 
 def _tools(detail: Mapping[str, Any]) -> list[Paragraph]:
