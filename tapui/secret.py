@@ -1,6 +1,33 @@
-"""Tokens in memory."""
+"""Tokens in memory, and texts that were cut where one may stand.
+
+Records are masked by what a secret looks like (`records/masking.py`), and the half of one no longer
+looks like it: so what is kept of a text that was cut leaves out the words at its cut.
+"""
 
 import hmac
+import re
+
+_WORD = r"[A-Za-z0-9_.~+/=-]"
+_BEGUN = re.compile(rf"{_WORD}+\Z")
+_LONGEST_BEGUN = 64
+"""Characters of a word at a text's end that are left out. Of every known form that is enough to be
+known as one; longer words, such as paths, stay."""
+_REST = re.compile(rf"{_WORD}*(?:[^A-Za-z0-9_.~+/=\n⏎-]{{1,16}}{_WORD}*)?")
+"""The rest of a word and, for `Bearer` stood there perhaps, the next one of the same line (`⏎` is a
+line's end in a summary)."""
+
+
+def without_begun(kept: str) -> str:
+    """Return the beginning of a text that was cut behind it, without the word at the cut."""
+    begun = _BEGUN.search(kept[-_LONGEST_BEGUN - 1 :])
+    if begun is None or len(begun[0]) > _LONGEST_BEGUN:
+        return kept
+    return kept[: len(kept) - len(begun[0])]
+
+
+def without_rest(kept: str) -> str:
+    """Return the end of a text that was cut before it, without the words at the cut."""
+    return _REST.sub("", kept, count=1)
 
 
 class Secret:

@@ -1,17 +1,27 @@
 """Times as people read them: ages, durations, countdowns and the clock. Local time, plain text."""
 
+import re
 import time
 from datetime import UTC, datetime
 from functools import lru_cache
 
 
 def after(ts: str, seconds: float) -> str:
-    """Return the RFC 3339 time so many seconds after another; a malformed one unchanged."""
+    """Return the RFC 3339 time so many seconds after another; a malformed one unchanged, and one
+    that would come to lie after the last year."""
     then = epoch(ts)
     if then is None:
         return ts
-    moved = datetime.fromtimestamp(then + seconds, UTC)
-    return f"{moved.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
+    try:
+        return rfc3339(then + seconds)
+    except (OverflowError, ValueError, OSError):
+        return ts
+
+
+def rfc3339(seconds: float) -> str:
+    """Return seconds since the epoch as RFC 3339 in UTC. Raises as `datetime.fromtimestamp`."""
+    moment = datetime.fromtimestamp(seconds, UTC)
+    return f"{moment.isoformat(timespec='milliseconds').removesuffix('+00:00')}Z"
 
 
 @lru_cache(maxsize=4096)
@@ -25,6 +35,22 @@ def epoch(ts: str | None) -> float | None:
     try:
         then = datetime.fromisoformat(ts)
         return then.timestamp() if 1 < then.year < 9999 else None
+    except (ValueError, OverflowError):
+        return None
+
+
+_INSTANT = re.compile(
+    r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d)", re.ASCII
+)
+
+
+def instant(text: str) -> float | None:
+    """Return an RFC 3339 time as seconds since the epoch; None for any other text, one without a
+    zone too."""
+    if not _INSTANT.fullmatch(text):
+        return None
+    try:
+        return datetime.fromisoformat(text.upper()).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -120,6 +146,16 @@ def date_and_time(ts: str) -> str:
     if then is None:
         return ts
     return datetime.fromtimestamp(then).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def when(ts: str, now: float) -> str:
+    """Return the local time of day of an RFC 3339 time, `19:41`, with its date where that is not
+    the one of `now`; a malformed one unchanged."""
+    then = epoch(ts)
+    if then is None:
+        return ts
+    day = date(then)
+    return hour_and_minute(then) if day == date(now) else f"{day} {hour_and_minute(then)}"
 
 
 def moment(ts: str | None) -> str:

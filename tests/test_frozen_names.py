@@ -125,6 +125,9 @@ IMPORTED = {
     "tapui.testing.opening": """
         open_test(provider, *, session='test', cwd=None, patience=10.0)
     """,
+    "tapui.testing": """
+        tool_context(folder)
+    """,
     "tapui.testing.pytest_plugin": """
         pytest_configure(config)
         tapui_test *
@@ -160,9 +163,18 @@ STARTED = {
     "tapui.cli.demo.visitor": "the demo's host",
     "tapui.cli.demo.workshop": "the demo's host",
     "tapui.emitters.runner": "a gateway, for its first emitter",
+    "tapui.folder_tools.importing": "a provider `tools`, for its files",
+    "tapui.folder_tools.reading": "a gateway or a command, for a folder's `tools/`",
     "tapui.hosts.copilot": "a gateway, for Copilot CLI",
+    "tapui.hosts.copilot.finding.past_reading": "`tapui query --past`",
+    "tapui.hosts.language_server": "`tapui language-server`",
     "tapui.index": "a gateway, once records are written",
+    "tapui.index.answering": "`tapui query`, and a gateway, for a question to the records",
     "tapui.mcp_servers.bridge": "a gateway, for each MCP server",
+    "tapui.runtime.folders": "a gateway, for its first look at a folder",
+    "tapui.runtime.folders.worktrees": "a tower, for a worktree of a session",
+    "tapui.shipped": "a gateway: a folder's `tools/`, and `tapui provider add`",
+    "tapui.shipped.docs": "the provider `docs`, for what is installed",
     "tapui.schemas.check": "a provider or a tower, for a slow schema",
 }
 """Modules that are started with `python -m`, and by what. A gateway that runs while tapui is
@@ -179,12 +191,24 @@ ENTRY_POINTS = {
 SETTINGS = """
     TAPUI_AGENT_TOLD TAPUI_AGENT_WORDS TAPUI_ALARMS_FAILING TAPUI_ALARMS_QUIET TAPUI_ALARMS_WAITING
     TAPUI_APPROVALS_COMMAND_LINE TAPUI_APPROVALS_NEW_TERMINALS TAPUI_ATTACH TAPUI_BELL
-    TAPUI_BUDGET_REQUESTS TAPUI_BUDGET_TOKENS TAPUI_COPILOT_KEY_FILE TAPUI_COPILOT_MODEL
-    TAPUI_COPILOT_PORT TAPUI_COPILOT_PROVIDER_TYPE TAPUI_COPILOT_PROVIDER_URL TAPUI_GLYPHS
-    TAPUI_LOCAL_SESSION TAPUI_NOTIFY_COMMAND TAPUI_PORT TAPUI_PROVIDER_TOOLS TAPUI_RECORDS_FILE
-    TAPUI_RECORDS_INLINE TAPUI_RECORDS_KEEP_DAYS TAPUI_RECORDS_MASK TAPUI_RECORDS_SESSION
-    TAPUI_RECORDS_TRACES TAPUI_THEME TAPUI_TIMEOUTS_CALL TAPUI_TIMEOUTS_EMITTER_APPROVAL
-    TAPUI_TIMEOUTS_IDLE_EXIT TAPUI_TIMEOUTS_MODE_APPROVAL
+    TAPUI_BUDGET_REQUESTS TAPUI_BUDGET_TOKENS TAPUI_CHECKS_COMMANDS TAPUI_CHECKS_IGNORE
+    TAPUI_COPILOT_HEADERS_FILE TAPUI_COPILOT_KEY_FILE TAPUI_COPILOT_MODEL TAPUI_COPILOT_PORT
+    TAPUI_COPILOT_PROVIDER_TYPE TAPUI_COPILOT_PROVIDER_URL TAPUI_GLYPHS TAPUI_LIBRARY_DOCS_ADDRESS
+    TAPUI_LIBRARY_DOCS_CONTEXT7 TAPUI_LIBRARY_DOCS_PATHS TAPUI_LOCAL_SESSION
+    TAPUI_LANGUAGE_SERVER_PROGRAM
+    TAPUI_MODES_AGENT_TO_AUTOPILOT
+    TAPUI_MODES_AGENT_TO_INTERACTIVE TAPUI_MODES_AGENT_TO_PLAN TAPUI_MODES_COMMAND_LINE_TO_AUTOPILOT
+    TAPUI_MODES_COMMAND_LINE_TO_INTERACTIVE TAPUI_MODES_COMMAND_LINE_TO_PLAN TAPUI_MODES_LOCK
+    TAPUI_MODES_PROVIDER_TO_AUTOPILOT TAPUI_MODES_PROVIDER_TO_INTERACTIVE
+    TAPUI_MODES_PROVIDER_TO_PLAN TAPUI_MODES_SUBAGENT_TO_AUTOPILOT TAPUI_MEMORY_FOLDER
+    TAPUI_MEMORY_ASK_WRITES
+    TAPUI_MODES_SUBAGENT_TO_INTERACTIVE TAPUI_MODES_SUBAGENT_TO_PLAN TAPUI_NOTIFY_COMMAND TAPUI_PORT
+    TAPUI_PROOF_FILE_GOALS TAPUI_PROOF_PROVE TAPUI_PROOF_SEND_BACK
+    TAPUI_PROVIDER_TOOLS TAPUI_RECORDS_FILE TAPUI_RECORDS_INLINE TAPUI_RECORDS_KEEP_DAYS
+    TAPUI_RECORDS_MASK TAPUI_RECORDS_SESSION TAPUI_RECORDS_TRACES
+    TAPUI_TELEMETRY_CAPTURE_CONTENT TAPUI_TELEMETRY_EXPORTER_TYPE TAPUI_TELEMETRY_FILE_PATH
+    TAPUI_TELEMETRY_OTLP_ENDPOINT TAPUI_TELEMETRY_SOURCE_NAME TAPUI_THEME TAPUI_TIMEOUTS_CALL
+    TAPUI_TIMEOUTS_EMITTER_APPROVAL TAPUI_TIMEOUTS_IDLE_EXIT TAPUI_TIMEOUTS_MODE_APPROVAL
 """
 """Variables that set what `config.toml` sets."""
 VARIABLES = {
@@ -215,6 +239,7 @@ COMMANDS = """
     : --attach --no-attach --port --theme --version
     approve id: --port
     call tool values: --args --port --session
+    changes session: --json --md --patch --port --since
     completion shell:
     config: --example --json
     copilot args:
@@ -231,26 +256,59 @@ COMMANDS = """
     emitters run name: --folder --json --port --session
     emitters start name: --folder --json --port --session
     emitters stop name: --folder --json --port --session
+    findings add name: --folder
+    findings export: --folder --format
+    findings list: --folder --json --level --status
+    findings show id: --folder --json
+    findings triage id status: --folder --reason --until
+    goal allow goal criterion: --json --port --yes
+    goal change goal command: --and --ask-me --criterion --file --line --tool --without
+    goal change: --deadline --json --port --status --title --tokens --turns
+    goal done goal: --json --port
+    goal drop goal: --json --port --reason
+    goal list: --all --json --port --session
+    goal note goal text: --json --port
+    goal open command: --and --ask-me --criterion --file --line --tool
+    goal open: --agent --deadline --json --parent --port --send-back --session --title --tokens
+    goal open: --turns
+    goal pause goal: --json --port
+    goal resume goal: --json --port
+    goal send-back goal switch: --json --port
+    goal show goal: --json --port
+    goal verify goal: --json --port
     install what: --dry-run
+    language-server: --json --model --port --program
+    language-server agent prompt:
+    language-server sign-in:
     mcp add name: --cwd --env --header --json --url
     mcp allow name: --folder --json --later-versions --port --yes
     mcp list name: --all --folder --json --port
     mcp remove name: --folder --json
     mcp test name tool values: --all --args --folder --json
     mcp-door: --port
+    memory delete name: --yes
+    memory edit name:
+    memory list: --json
+    memory show name:
     next: --port
+    provider add name: --folder --yes
     provider call file tool values: --args
     provider check file: --all --json
     provider describe file: --all --json --markdown
     provider dev file: --port --prefix --session
     provider mcp file:
-    provider new name: --lang
+    provider new name: --lang --template
     provider run file args:
     records: --collection --json --last --session
     records delete session: --yes
     records purge: --before --yes
+    records query: --agg --format --group-by --limit --session --since --where
     replay session:
-    run prompt: --cwd --json --mode --model --policy --port --resume --trust-folder
+    review dispose finding disposition: --json --port --reason
+    review list: --all --json --last --precision --session
+    review sarif: --all --session
+    review show id: --json
+    run prompt: --cwd --json --mode --model --policy --port --resume --tries --trust-folder --until
     search text: --json --last --session --since
     send session text: --json --now --port --stop-first
     serve: --attach --detach --exit-when-idle --json --no-attach --port
@@ -263,6 +321,11 @@ COMMANDS = """
     stop-turn session: --json --port
     tail stream: --follow --json --port --session
     token: --json --port --session
+    tools call tool values: --args --folder --yes
+    tools check: --folder --json
+    tools dev: --folder --port --prefix --session --yes
+    tools list: --folder --json
+    tools run: --folder --port --prefix --session --yes
     uninstall what: --dry-run
     usage: --json --session --since
     why file: --json --last --since
@@ -273,8 +336,11 @@ COMMANDS = """
 
 WRITTEN = {
     "extensions/tapui/extension.mjs": "the extension of Copilot CLI",
+    "skills/ci-fix/SKILL.md": "a skill",
     "skills/create-provider/SKILL.md": "a skill",
+    "skills/tap-goal/SKILL.md": "a skill",
     "skills/tap-loop/SKILL.md": "a skill",
+    "skills/tap-monitor/SKILL.md": "a skill",
 }
 MCP_ENTRY = ("tapui", ["-P", "-m", "tapui", "mcp-door"], {"TAPUI_HOME", "TAPUI_PORT"})
 """The entry in `mcp-config.json`: its name, arguments and variables."""

@@ -3,6 +3,7 @@
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeGuard
@@ -11,8 +12,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"docs", "text", "secret", "times", "match_time", "schemas", "invocation", "update"},
+    {"docs", "text", "secret", "times", "cron", "match_time", "schemas", "invocation", "update"},
     {"files"},
+    {"folder_tools"},
     {"home"},
     {"wire"},
     {"projection"},
@@ -21,12 +23,13 @@ FLOORS = [
     {"policies"},
     {"settings"},
     {"core"},
+    {"telemetry"},
     {"records"},
     {"index"},
     {"replay"},
     {"runtime"},
     {"testing"},
-    {"hosts", "tools", "emitters", "mcp_servers", "consents"},
+    {"hosts", "tools", "emitters", "mcp_servers", "consents", "shipped"},
     {"tower"},
     {"authoring"},
     {"station"},
@@ -86,6 +89,8 @@ BEHIND_THE_FEED = (
 )
 OF_AUTHORS = frozenset({"Link", "Provider", "Session"})
 """Words of the provider kit, whose readers do not know the rooms where others have them, too."""
+MOST_IN_ROOM = 24
+MOST_OF_ONE_NAME = 4
 VAGUE = frozenset({"utils", "util", "helpers", "helper", "manager", "common", "misc"})
 
 
@@ -171,6 +176,7 @@ class House:
             *self._impure(),
             *self._circles(),
             *self._vague(),
+            *self._crowded(),
             *self._doubles(),
             *self._swallowed(),
         ]
@@ -222,6 +228,15 @@ class House:
         for module in self.trees:
             if module.rpartition(".")[2] in VAGUE:
                 yield f"{module} has a name that says nothing"
+
+    def _crowded(self) -> Iterator[str]:
+        modules = [name.rpartition(".") for name in self.trees.keys() - self.packages]
+        for room, count in Counter(room for room, _, _ in modules).items():
+            if count > MOST_IN_ROOM:
+                yield f"{room} holds {count} modules"
+        for name, count in Counter(name for _, _, name in modules).items():
+            if count > MOST_OF_ONE_NAME and name != "__main__":
+                yield f"{count} modules are called {name}"
 
     def _doubles(self) -> Iterator[str]:
         homes: dict[str, str] = {}
@@ -302,6 +317,23 @@ def test_a_breach_is_found(tmp_path: Path, file: str, source: str, fault: str) -
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         (package / name).write_text(text)
     assert any(found.startswith(fault) for found in House(package).faults())
+
+
+@pytest.mark.parametrize(
+    ("files", "fault"),
+    [
+        ([f"core/a{i}.py" for i in range(25)], "tapui.core holds 25 modules"),
+        ([f"core/a{i}/line.py" for i in range(5)], "5 modules are called line"),
+    ],
+)
+def test_a_crowd_is_found(tmp_path: Path, files: list[str], fault: str) -> None:
+    package = tmp_path / "tapui"
+    for file in files:
+        (package / file).parent.mkdir(parents=True, exist_ok=True)
+        (package / file).touch()
+    assert House(package).faults() == [fault]
+    (package / files[0]).unlink()
+    assert House(package).faults() == []
 
 
 def test_a_sound_house_has_no_faults(tmp_path: Path) -> None:

@@ -44,3 +44,24 @@ def test_what_is_left_of_a_deadline(seconds: float, said: str) -> None:
 
 def test_without_a_deadline_nothing_is_left() -> None:
     assert (times.left(None, 0), times.left("soon", 0)) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1970-01-01T00:00:00Z", 0.0),
+        ("1970-01-01t01:00:00.5+01:00", 0.5),
+        ("2026-11-20T18:00:00", None),
+        ("2026-11-20", None),
+        ("20261120T180000Z", None),
+        ("2026-11-31T18:00:00Z", None),
+        ("2026-11-20T18:00:00Z\n", None),
+    ],
+)
+def test_an_instant_is_a_time_of_rfc_3339_with_its_zone(text: str, seconds: float | None) -> None:
+    assert times.instant(text) == seconds
+
+
+def test_no_time_comes_to_lie_after_the_last_year() -> None:
+    assert times.after("2026-11-21T20:10:00Z", 90) == "2026-11-21T20:11:30.000Z"
+    assert times.after("2026-11-21T20:10:00Z", 1e300) == "2026-11-21T20:10:00Z"

@@ -246,7 +246,8 @@ def _imported_alone(path: Path, names: list[str]) -> str:
     if path.stem.startswith("test_") or path.stem.endswith("_test"):
         return (
             f"{text} a test runs itself, with the last line:\n"
-            'if __name__ == "__main__": unittest.main()  # or pytest.main([__file__])'
+            'if __name__ == "__main__": unittest.main()\n'
+            "or, with pytest: raise SystemExit(pytest.main([__file__]))"
         )
     return (
         f"{text} to serve that, add a tool to it, or the last line:\n"

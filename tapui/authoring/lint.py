@@ -13,7 +13,7 @@ from msgspec import Raw
 from tapui.core.providers.tools import kept_definitions
 from tapui.schemas import arguments
 from tapui.schemas.arguments import NotChecked, SchemaUnusable
-from tapui.schemas.descriptions import remote_reference
+from tapui.schemas.references import remote_reference
 from tapui.text import safe_text
 from tapui.wire.errors import WireError
 from tapui.wire.limits import MAX_TOOLS

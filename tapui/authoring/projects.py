@@ -4,7 +4,7 @@ A template is a folder in `templates/`, named for its language. `{{name}}` in it
 provider's name, `{{module}}` that name as an identifier, `{{source}}` tells uv where tapui is; in
 names of files `NAME` stands for the identifier. The ending `.template` is left out: it keeps tools
 that look for Python files away. What several templates share is in one place and copied into each
-project (`_SHARED`).
+project (`_SHARED`). A template of a provider that ships has the modules of that (`WHOLE`).
 """
 
 import json
@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 
 import tomlkit
 
+from tapui.shipped import SHIPPED
 from tapui.wire.message import BUILTIN_PROVIDER
 
 Language = Literal["python", "javascript", "browser"]
@@ -28,16 +29,33 @@ LANGUAGES: tuple[str, ...] = get_args(Language)
 
 _SHARED: dict[str, str] = {"javascript": "module", "browser": "module"}
 """Which further folder of `templates/` goes into the project."""
+WHOLE: dict[str, str] = {"ci": "tapui.shipped.ci"}
+"""Providers that ship of whose package a project has all modules, not the one with the tools."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 _SUFFIX = ".template"
+_OWN_NAME = re.compile(r'(\bProvider\(\s*|^NAME = )"[A-Za-z][\w-]*"', re.MULTILINE)
+"""Where a provider that ships has its name."""
+_SCRIPT = """\
+# /// script
+# requires-python = ">=3.11"
+# dependencies = ["tapui"]
+{{source}}# ///
+"""
+_SERVED = """
+served = provider()
+
+if __name__ == "__main__":
+    served.run()
+"""
 
 
 class ProjectError(Exception):
     """The project cannot be made; the text says why, and what to do."""
 
 
-def make(name: str, language: Language, parent: Path) -> list[Path]:
-    """Write a project named `name` into a new folder in `parent`; return its files.
+def make(name: str, template: str, parent: Path) -> list[Path]:
+    """Write a project named `name` into a new folder in `parent`; return its files. `template` is a
+    language, or a provider that ships: the project is a copy of that, in Python.
 
     A folder that is there and empty is used. Raises `ProjectError`, and `OSError` where a file
     cannot be written.
@@ -46,7 +64,10 @@ def make(name: str, language: Language, parent: Path) -> list[Path]:
     folder = parent / name
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ProjectError(f"{folder} is there already; choose another name, or another folder")
-    files = contents(name, module, language)
+    is_whole = template in LANGUAGES or template in WHOLE
+    files = (contents if is_whole else copy_of)(name, module, template)
+    if template in WHOLE and f"{module}.py" in _modules(WHOLE[template]):
+        raise ProjectError(f"{name!r} is taken: the template has a module of this name")
     folder.mkdir(exist_ok=True)
     for place, text in files.items():
         path = folder / place
@@ -77,20 +98,56 @@ def _is_module(name: str) -> bool:
 
 
 def contents(
-    name: str, module: str, language: Language, templates: Traversable | None = None
+    name: str, module: str, template: str, templates: Traversable | None = None
 ) -> dict[str, str]:
     """Return a project's files, by their place in its folder."""
     templates = templates or resources.files("tapui.authoring") / "templates"
     found: dict[str, str] = {}
-    for folder in filter(None, (_SHARED.get(language), language)):
+    for folder in filter(None, (_SHARED.get(template), template)):
         _collect(templates / folder, "", found)
-    values = {"{{name}}": name, "{{module}}": module, "{{source}}": script_source(_direct_url())}
+    if template in WHOLE:
+        found |= _modules(WHOLE[template])
+    return _filled(found, name, module)
+
+
+def copy_of(name: str, module: str, template: str) -> dict[str, str]:
+    """Return the files of a project that begins as a copy of a provider that ships.
+
+    The module with its tools is copied; what that imports of tapui stays there.
+    """
+    found: dict[str, str] = {}
+    _collect(resources.files("tapui.authoring") / "templates" / "shipped", "", found)
+    package, _, own = SHIPPED[template].module.rpartition(".")
+    source = (resources.files(package) / f"{own}.py").read_text(encoding="utf-8")
+    renamed, count = _OWN_NAME.subn(rf'\1"{name}"', source)
+    if not count:
+        raise ProjectError(f"{template} cannot be copied: its name is in no place that is known")
+    found["NAME.py"] = f"{_SCRIPT}{renamed}\n{_SERVED}"
+    return _filled(found, name, module, template)
+
+
+def _filled(found: dict[str, str], name: str, module: str, template: str = "") -> dict[str, str]:
+    values = {
+        "{{name}}": name,
+        "{{module}}": module,
+        "{{template}}": template,
+        "{{source}}": script_source(_direct_url()),
+    }
     filled: dict[str, str] = {}
     for place, text in sorted(found.items()):
         for placeholder, value in values.items():
             text = text.replace(placeholder, value)  # noqa: PLW2901 - filled step by step
         filled[place.removesuffix(_SUFFIX).replace("NAME", module)] = text
     return filled
+
+
+def _modules(package: str) -> dict[str, str]:
+    """Return the modules of a provider that ships, which import each other by their own names."""
+    return {
+        entry.name: entry.read_text(encoding="utf-8").replace(f"from {package}.", "from ")
+        for entry in resources.files(package).iterdir()
+        if entry.name.endswith(".py") and not entry.name.startswith("__")
+    }
 
 
 def _collect(folder: Traversable, place: str, found: dict[str, str]) -> None:

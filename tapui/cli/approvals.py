@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from tapui import invocation
 from tapui.cli import output
 from tapui.cli.failure import Failure
 from tapui.projection import approvals
@@ -52,6 +53,15 @@ def request(approval: Approval) -> str:
     if over > 0:
         return f"{text[:_SHOWN]} … {over:,} more characters, which the tower shows"
     return f"{text} … the rest was not kept" if approval.is_cut else text
+
+
+def ways_to_answer(approval: Approval) -> str:
+    """Return the commands that answer a request: `` `tapui approve ID` or `tapui deny ID` ``."""
+    *others, last = (
+        f"`{invocation.command(words)}`" + (f" ({answer})" if answer else "")
+        for words, answer in kind_of(approval).commands(approval)
+    )
+    return f"{', '.join(others)} or {last}"
 
 
 def described(connection: "GatewayConnection", approval: Approval) -> str:

@@ -6,7 +6,7 @@ import re
 import textwrap
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import NoReturn
 
 from tapui.cli.failure import WRONG_USE
@@ -32,6 +32,8 @@ class CommandParser(argparse.ArgumentParser):
 
     on_use: Callable[[], None] | None = None
     """Adds the arguments, before the first are parsed."""
+    implied: Callable[[list[str]], list[str]] | None = None
+    """Returns the words with the action that they leave out."""
     foreign: Callable[[list[str]], int] | None = None
     """Returns where another program's words begin, options too: they become `args.foreign`,
     without a `--` before them."""
@@ -62,6 +64,8 @@ class CommandParser(argparse.ArgumentParser):
         if self.on_use is not None:
             self.on_use()
         words = list(args or ())
+        if self.implied is not None:
+            words = self.implied(words)
         if self.foreign is None:
             return super().parse_known_args(words, namespace)
         at = self.foreign(words)
@@ -143,8 +147,23 @@ def moment(text: str) -> float:
 
     `30m`, `2h`, `3d`, `1w` ago; `2026-11-20`, `2026-11-20T18:30` in local time; `18:30` today.
     """
+    return _seconds(text, -1)
+
+
+def deadline(text: str) -> str:
+    """Return a time to come as the wire has it, in RFC 3339; as `moment`, but `2h` from now."""
+    then = _seconds(text, 1)
+    if then <= time.time():
+        raise argparse.ArgumentTypeError(f"that time is over: {text}")
+    try:
+        return f"{datetime.fromtimestamp(then, UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(f"there is no such time: {text}") from None
+
+
+def _seconds(text: str, sign: int) -> float:
     if found := _SPAN.match(text.strip()):
-        return time.time() - float(found[1]) * _SECONDS[found[2]]
+        return time.time() + sign * float(found[1]) * _SECONDS[found[2]]
     try:
         if re.fullmatch(r"\d\d?:\d\d", text.strip()):
             hour, minute = map(int, text.split(":"))

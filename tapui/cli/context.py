@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tapui.cli import output
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client import gateways
-from tapui.client.gateways import FoundGateway, restart_line
+from tapui.client.gateways import FoundGateway, NoGateway, restart_line
 from tapui.files.foreign_file import ROOT
 from tapui.home import run_folder
 from tapui.home.paths import MANAGED, Home, typed_path
@@ -51,16 +51,23 @@ def load(
     *,
     owner: int = ROOT,
 ) -> loading.Loaded:
-    """`loading.load`, with the tower's checks of themes and keys, and the matcher's of patterns."""
+    """`loading.load`, with the checks of values that other rooms make."""
 
     def wrong_keys(table: Mapping[str, object]) -> dict[str, str]:
-        from tapui.tower.keys.table import faults
+        from tapui.tower.keys.key_table import faults
 
         return faults(table)
 
     themes = theme_files.folders_of(path)
-    checks = loading.Checks(partial(theme_files.unknown, themes), _pattern_fault, wrong_keys)
+    theme = partial(theme_files.unknown, themes)
+    checks = loading.Checks(theme, _pattern_fault, _command_fault, wrong_keys)
     return loading.load(path, environ, flags, managed, owner=owner, checks=checks)
+
+
+def _command_fault(text: str) -> str | None:
+    from tapui.core.proof.check_commands import named_fault
+
+    return named_fault(text)
 
 
 def _pattern_fault(pattern: str) -> str | None:
@@ -116,6 +123,7 @@ def options(args: argparse.Namespace) -> "Options":
         port=found.settings.port,
         port_is_explicit=port_is_explicit(found),
         theme=found.settings.theme,
+        faults=found.faults,
         json=getattr(args, "json", False),
         exit_when_idle=getattr(args, "exit_when_idle", False),
     )
@@ -133,6 +141,19 @@ def gateway(args: argparse.Namespace, *, is_leaving: bool = False) -> FoundGatew
     if not is_leaving and (warning := gateways.warning_of(one)) is not None:
         output.note(warning)
     return one
+
+
+def running_gateway(args: argparse.Namespace) -> FoundGateway | None:
+    """Return the gateway that the arguments mean; None where none runs and none was named.
+
+    Raises `NoGateway` where others run, or a port was named.
+    """
+    try:
+        return gateway(args)
+    except NoGateway:
+        if hasattr(args, "port") or run_folder.gateways(home()):
+            raise
+        return None
 
 
 def need_terminal() -> None:
@@ -155,7 +176,7 @@ def folder_of(args: argparse.Namespace) -> str:
     return os.path.realpath(args.folder or ".")
 
 
-def session_id_of(ids: Iterable[str], wanted: str, *, otherwise: str) -> str:
+def id_of(ids: Iterable[str], wanted: str, *, otherwise: str, what: str = "sessions") -> str:
     """Return the id that is `wanted`, or alone begins so; raises `Failure`, with `otherwise` where
     none does."""
     every = list(ids)
@@ -165,7 +186,7 @@ def session_id_of(ids: Iterable[str], wanted: str, *, otherwise: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise Failure(f"{wanted} fits several sessions: {', '.join(found[:_SHOWN])}")
+        raise Failure(f"{wanted} fits several {what}: {', '.join(found[:_SHOWN])}")
     raise Failure(otherwise)
 
 
@@ -176,4 +197,25 @@ def session_of(sessions: Sequence["Session"], name: str) -> "Session":
     there = {one.id: one for one in sessions if is_open(one)}
     listed = ", ".join(f"{one.id} ({one.label})" for one in there.values()) or "none"
     none = f"there is no session {name}; open are: {listed}"
-    return there[session_id_of(there, name, otherwise=none)]
+    return there[id_of(there, name, otherwise=none)]
+
+
+def session_here(sessions: Sequence["Session"]) -> "Session":
+    """Return the one session that works in this folder, or in one around it."""
+    from tapui.projection.state import is_local, is_open
+
+    folder = os.path.realpath(".")
+    there = [one for one in sessions if is_open(one) and not is_local(one)]
+    found = [one for one in there if one.cwd and is_within(folder, one.cwd)]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Failure("no session works in this folder: name one")
+    names = ", ".join(f"{one.id} ({one.label})" for one in found)
+    raise Failure(f"several sessions work in this folder, name one: {names}")
+
+
+def is_within(path: str, cwd: str) -> bool:
+    """Return whether a path without links is a folder, which may have some, or is in it."""
+    around = os.path.realpath(cwd)
+    return path == around or path.startswith(f"{around.rstrip('/')}/")

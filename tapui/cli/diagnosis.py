@@ -1,5 +1,8 @@
 """What `tapui doctor` finds: versions, folders, gateways, sessions, and what mends each fault."""
 
+import asyncio
+import contextlib
+import importlib
 import json
 import os
 import platform
@@ -8,6 +11,8 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
@@ -15,13 +20,18 @@ from typing import Literal
 
 from msgspec import Struct
 
-from tapui import __version__, update
+from tapui import __version__, times, update
 from tapui.cli import output
 from tapui.cli.context import other_settings
-from tapui.client.gateways import GatewayError, difference, found_in, restart_line
+from tapui.cli.overview import goal_trouble
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import GatewayError, Refused, difference, found_in, restart_line
 from tapui.client.glance import glance
 from tapui.consents.consents import Consented
+from tapui.consents.emitters import EmitterConsents
 from tapui.consents.mcp_servers import ServerConsents
+from tapui.core.emitters.plans import FOLDER_TOOLS
+from tapui.emitters.config.entries import Configuration
 from tapui.emitters.config.reading import read as read_configuration
 from tapui.emitters.shell.plans import file_problem
 from tapui.files.foreign_file import reason
@@ -35,14 +45,31 @@ from tapui.hosts.copilot.finding.unattached_sessions import START_TIME, unattach
 from tapui.hosts.copilot.install.mcp_config import NAME, McpConfig, own_entry
 from tapui.hosts.copilot.install.own_files import ExtensionFile, is_experimental, skill_files
 from tapui.hosts.copilot.sdk import PACKAGE
+from tapui.hosts.language_server import installation
 from tapui.hosts.mcp import package
 from tapui.invocation import command, install_line
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.reading import read_folder, read_own
 from tapui.mcp_servers.server_start import CannotStartError, server_start
+from tapui.projection.folder_tools import waiting_folders
+from tapui.projection.goal_words import STATUS_WORDS, open_sessions_goals
+from tapui.projection.proof import WORDS, record_of
+from tapui.projection.provider_status import statuses
+from tapui.projection.requests.request_kind import session_name
+from tapui.projection.reviews import monitors_of, unreviewed_words
+from tapui.projection.span_counts import dropped_words, export_trouble
+from tapui.projection.state import State, is_open
+from tapui.projection.words import account_words, alarm_words, refused_mode
+from tapui.records.ledger_files import altered_ledgers
 from tapui.settings.loading import ConfigError, Loaded
+from tapui.settings.settings import Settings
+from tapui.shipped import ARGUMENTS, SHIPPED
+from tapui.shipped.docs.standing import docs_standing
+from tapui.shipped.memory import memory_standing
 from tapui.station.faults import log_files, log_path
 from tapui.text import safe_text
+from tapui.wire.steering import ModelsList, ModelsRead
+from tapui.wire.subjects import Account, Session
 
 PACKAGES = (
     "textual",
@@ -56,13 +83,19 @@ PACKAGES = (
     "github-copilot-sdk",
     "uvloop",
     "mcp",
+    "pygls",
+    "lsprotocol",
 )
-"""Distributions that tapui runs on; the last two are optional."""
-OPTIONAL = frozenset({"uvloop", "mcp"})
+"""Distributions that tapui runs on; the last four are optional."""
+OPTIONAL = frozenset({"uvloop", "mcp", "pygls", "lsprotocol"})
 
-_DOOR, _SERVERS = "mcp", "mcp-servers"
+_DOOR, _SERVERS, _LANGUAGE_SERVER = "mcp", "mcp-servers", "language-server"
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
 _VERSION_SECONDS = 10.0
+_SHOWN_FILES = 5
+_SHOWN_MODELS = 8
+_MODELS_SECONDS = 10.0
+"""For the models of all sessions of a gateway: a host that hangs holds nothing up."""
 
 FolderState = Literal["ok", "missing", "notAFolder", "notWritable"]
 SessionState = Literal["attachable", "starting", "noPort", "headless"]
@@ -138,10 +171,16 @@ def examine(folders: Home, settings: Loaded | ConfigError) -> Findings:
     running = gateways(folders)
     port_rule = "ask" if isinstance(settings, ConfigError) else settings.settings.copilot.port
     findings = _diagnose(folders, running, clis, port_rule)
+    findings += _language_server(settings)
     if isinstance(settings, Loaded):
+        findings += _shipped(folders.state, settings.settings)
         findings += [
             DoctorFinding("settings", "warning", told, line)
             for told, line in other_settings(settings)
+        ]
+        findings += [
+            DoctorFinding("config", "warning", fault, command("config"))
+            for fault in settings.faults
         ]
     else:
         findings += [
@@ -203,20 +242,22 @@ def _sessions(clis: Iterable[Cli], copilot_home: Path) -> Iterator[FoundSession]
 def _diagnose(
     folders: Home, gateways: Iterable[GatewayFile], clis: Iterable[Cli], port_rule: str
 ) -> list[DoctorFinding]:
-    """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s, and
-    5 s for each gateway that does not answer."""
+    """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s,
+    5 s for each gateway that does not answer, and 10 s for models that no host tells."""
     found = [_cli(), _sdk()]
     found += _extension(folders.copilot)
     found += _skills(folders.copilot)
     found += _mcp_door(folders)
     found += _mcp_servers(folders)
-    found += _folder_file()
+    found += _folder_file(folders.state)
     found += _gateway_findings(gateways)
     found += _session_findings(folders, list(clis), port_rule)
+    found += _altered(folders.state)
+    found += _index(folders.state)
     return found
 
 
-def _folder_file() -> Iterator[DoctorFinding]:
+def _folder_file(state: Path) -> Iterator[DoctorFinding]:
     try:
         found = read_configuration(str(Path.cwd()))
     except OSError:
@@ -224,6 +265,60 @@ def _folder_file() -> Iterator[DoctorFinding]:
     for problem in found.problems:
         text = str(file_problem(found.folder, problem))
         yield DoctorFinding("emitters", "warning", text, command("emitters list"))
+    yield from _services(found)
+    entry = found.provider(FOLDER_TOOLS)
+    if entry is None or not entry.is_folder_tools:
+        return
+    allow = command(f"emitters allow {FOLDER_TOOLS}")
+    try:
+        standing = EmitterConsents(state).standing(found, entry)
+    except OSError as error:
+        text = f"the tool files of {found.folder} cannot run: {reason(error)}"
+        yield DoctorFinding("tools", "warning", safe_text(text), allow)
+        return
+    if not isinstance(standing, Consented):
+        yield _unallowed_tools(found.folder, standing.why, allow)
+
+
+def _unallowed_tools(folder: str, why: str | None, allow: str) -> DoctorFinding:
+    changed = f" ({why})" if why else ""
+    text = f"the tool files of {folder} wait until you allow them{changed}"
+    return DoctorFinding("tools", "warning", safe_text(text), allow)
+
+
+def _shipped(state: Path, settings: Settings) -> Iterator[DoctorFinding]:
+    """Yield what is wrong with the notes, and with the documents of libraries."""
+    memory, docs = memory_standing(settings.memory), docs_standing(state, settings.library_docs)
+    if memory.fault is not None:
+        text = f"no note of the provider memory can be saved: {memory.fault}"
+        yield DoctorFinding("memory", "warning", safe_text(text), command("memory list"))
+    if docs.fault is not None:
+        text = f"the provider docs cannot index packages: {docs.fault}"
+        yield DoctorFinding("docs", "warning", safe_text(text), command("help providers"))
+    if docs.asked_at is not None:
+        ago = times.age(time.time() - docs.asked_at)
+        text = (
+            f"an agent asked for documents that are not here {ago} ago; {docs.address} is asked"
+            ' for such once you write library-docs.context7 = "always", or "never"'
+        )
+        yield DoctorFinding("docs", "warning", safe_text(text), command("config"))
+
+
+def _services(found: Configuration) -> Iterator[DoctorFinding]:
+    """Yield what keeps the folder's providers that ship from their services."""
+    for entry in found.providers:
+        name = entry.args[-1] if entry.args else ""
+        shipped = SHIPPED.get(name) if entry.args == (*ARGUMENTS, name) else None
+        if shipped is None:
+            continue
+        trouble = getattr(importlib.import_module(shipped.module), "trouble", None)
+        if trouble is None:
+            continue
+        if (text := trouble(found.folder, os.environ)) is not None:
+            told = safe_text(f"provider {name}: {text}")
+            yield DoctorFinding("services", "warning", told, command("help services"))
+        else:
+            yield DoctorFinding("services", "ok", f"provider {name} has a repository and a token")
 
 
 def _cli() -> DoctorFinding:
@@ -342,6 +437,34 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
                 DoctorFinding("emitters", "warning", str(problem), advice)
                 for problem in found.problems
             )
+    state = State.of(told.state)
+    for waiting in waiting_folders(state):
+        if waiting.folder != here:
+            folder = shlex.quote(waiting.folder)
+            allow = command(f"emitters allow {FOLDER_TOOLS} --folder {folder}")
+            yield _unallowed_tools(waiting.folder, waiting.why, allow)
+    for session in filter(is_open, state.sessions.values()):
+        known = state.modes.get(session.id)
+        if known is not None and known.refused is not None and known.refused.decided_by == "nobody":
+            name = session.label or session.id
+            text = f"session {name}: a mode was refused: {refused_mode(state, session)}"
+            yield DoctorFinding("modes", "warning", safe_text(text), command(""))
+    marks = Counter(
+        record.mark
+        for session in state.sessions.values()
+        if (record := record_of(state, session)) is not None
+    )
+    if marks:
+        words = {**WORDS, "unknown": "without a known check"}
+        counts = ", ".join(f"{marks[mark]} {words[mark]}" for mark in WORDS if mark in marks)
+        text = f"sessions that rest and have changed files at {one.url}: {counts}"
+        yield DoctorFinding("proof", "ok", text)
+    yield from _unbelieved(state)
+    yield from _goals(one, state)
+    yield from _spans(one, state)
+    yield from _reviews(one, state)
+    yield from _accounts(one, state)
+    yield from _providers(state)
     places = told.places
     if places is None:
         return  # an older gateway does not say
@@ -354,6 +477,139 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
     who = ", ".join(f"{holder.name} has {holder.count}" for holder in places.holders)
     text += f"; it refused {places.refused} because all its places were taken: {who}"
     yield DoctorFinding("connections", "warning", safe_text(text), command("status"))
+
+
+def _unbelieved(state: State) -> Iterator[DoctorFinding]:
+    for alarm in state.alarms.values():
+        if alarm.kind == "ledger":
+            now = time.time()
+            name = session_name(state, alarm.session_id)
+            text = f"session {name}: {alarm_words(alarm)}, {times.when(alarm.since, now)}"
+            yield DoctorFinding("ledgers", "warning", safe_text(text), command("status"))
+
+
+def _altered(state: Path) -> Iterator[DoctorFinding]:
+    for path in altered_ledgers(state)[:_SHOWN_FILES]:
+        shown = output.path_text(path)
+        text = f"a ledger that something other than tapui changed is kept as {shown}"
+        yield DoctorFinding("ledgers", "warning", text, f"rm {shlex.quote(shown)}")
+
+
+def _index(state: Path) -> Iterator[DoctorFinding]:
+    """Yield what is wrong with the index of the records."""
+    from tapui.index.search import damaged_files, standing
+
+    one = standing(state)
+    if one.state == "unusable":
+        text = f"the index of the records cannot be used and is made again: {one.fault}"
+        yield DoctorFinding("index", "warning", safe_text(text), command("query prompts"))
+    elif one.state == "behind":
+        share = 100 * one.done // max(one.total, 1)
+        text = f"the index has read {share} % of the records: answers lack the rest until then"
+        yield DoctorFinding("index", "warning", text, command("query prompts"))
+    damaged = damaged_files(state) if one.damaged else []
+    for path, count in damaged[:_SHOWN_FILES]:
+        lines = "1 damaged line" if count == 1 else f"{count:,} damaged lines"
+        text = f"{lines} of the records, passed over, in {output.path_text(path)}"
+        yield DoctorFinding("records", "warning", safe_text(text), command("help records"))
+    if (more := len(damaged) - _SHOWN_FILES) > 0:
+        text = f"more files of records with damaged lines: {more:,}"
+        yield DoctorFinding("records", "warning", text, command("help records"))
+
+
+def _goals(one: GatewayFile, state: State) -> Iterator[DoctorFinding]:
+    """Yield each goal with which something is wrong, and how many there are."""
+    goals = open_sessions_goals(state)
+    for goal in goals:
+        if wrong := goal_trouble(goal):
+            text = f"session {session_name(state, goal.session_id)}: goal {goal.title}: {wrong}"
+            show = command(f"goal show {goal.id}")
+            yield DoctorFinding("goals", "warning", safe_text(text), show)
+    if goals:
+        counts = Counter(STATUS_WORDS[goal.status] for goal in goals)
+        words = ", ".join(f"{count} {word}" for word, count in counts.items())
+        yield DoctorFinding("goals", "ok", f"goals at {one.url}: {words}")
+
+
+def _spans(one: GatewayFile, state: State) -> Iterator[DoctorFinding]:
+    """Yield that spans were dropped, and that a collector does not take them."""
+    if (dropped := dropped_words(state)) is not None:
+        text = f"the gateway at {one.url}: {dropped}"
+        yield DoctorFinding("spans", "warning", text, command("records --collection traces"))
+    if (trouble := export_trouble(state.span_export)) is not None:
+        advice = command("help records")
+        yield DoctorFinding("spanExport", "warning", safe_text(trouble), advice)
+
+
+def _reviews(one: GatewayFile, state: State) -> Iterator[DoctorFinding]:
+    """Yield each monitor that escalates or has lines that no review has, and how many there are."""
+    monitors = [found for id_ in state.sessions for found in monitors_of(state, id_)]
+    for monitor in monitors:
+        last = monitor.last
+        wrong = [f"escalates: {' '.join(last.reason.split())}"] * (last.decision == "escalate")
+        wrong += filter(None, [unreviewed_words(monitor.unreviewed, monitor.gaps)])
+        if wrong:
+            name = session_name(state, monitor.session_id)
+            text = f"session {name}: monitor {last.monitor} {', '.join(wrong)}"
+            show = command(f"review show {last.id}")
+            yield DoctorFinding("reviews", "warning", safe_text(text), show)
+    if monitors:
+        found = sum(monitor.open_findings for monitor in monitors)
+        text = f"monitors that are reviewed at {one.url}: {len(monitors)}, open findings: {found}"
+        yield DoctorFinding("reviews", "ok", text)
+
+
+def _accounts(one: GatewayFile, state: State) -> Iterator[DoctorFinding]:
+    """Yield who is signed in for the sessions of each account, and which models that gives."""
+    known: dict[tuple[Account, str | None], Session] = {}
+    for session in filter(is_open, state.sessions.values()):
+        if session.account is not None:
+            known.setdefault((session.account, session.model), session)
+    if not known:
+        return
+    listed = asyncio.run(_models(one, [session.id for session in known.values()]))
+    for (account, model), session in known.items():
+        name = f"session {session_name(state, session.id)}"
+        answer = listed.get(session.id)
+        names = [found.id for found in answer.models or ()] if answer is not None else []
+        told = safe_text(f"{name}: {account_words(account)}")
+        if account.signed_in or names or model:
+            yield DoctorFinding("account", "ok", told)
+        else:
+            yield DoctorFinding("account", "warning", f"{told}; it has no model", "copilot login")
+        if names:
+            more = f" and {len(names) - _SHOWN_MODELS} more" if names[_SHOWN_MODELS:] else ""
+            text = f"models of {name}: {', '.join(names[:_SHOWN_MODELS])}{more}"
+            yield DoctorFinding("models", "ok", safe_text(text))
+        elif account.signed_in and (answer is None or answer.error is not None):
+            why = "no answer" if answer is None else answer.error
+            text = safe_text(f"{name}: its models are not known: {why}")
+            yield DoctorFinding("models", "warning", text)
+
+
+async def _models(one: GatewayFile, session_ids: list[str]) -> dict[str, ModelsList]:
+    """Return the models of sessions, as far as their hosts tell them in time."""
+    listed: dict[str, ModelsList] = {}
+    with contextlib.suppress(GatewayError, TimeoutError):  # what came until then counts
+        async with (
+            asyncio.timeout(_MODELS_SECONDS),
+            await GatewayConnection.open(found_in(one), name="tapui doctor") as connection,
+        ):
+            for id_ in session_ids:
+                try:
+                    listed[id_] = await connection.answer(ModelsRead(id_, id_), ModelsList)
+                except Refused as refused:
+                    listed[id_] = ModelsList(id_, error=str(refused))
+    return listed
+
+
+def _providers(state: State) -> Iterator[DoctorFinding]:
+    """Yield what providers say is wrong with them."""
+    for status in statuses(state):
+        if status.is_wrong:
+            name = session_name(state, status.session_id)
+            text = f"session {name}: provider {status.provider.name}: {status.text}"
+            yield DoctorFinding("providers", "warning", safe_text(text), command("status"))
 
 
 def _session_findings(folders: Home, clis: list[Cli], port_rule: str) -> Iterator[DoctorFinding]:
@@ -436,6 +692,27 @@ def _door_token(file: ToolsTokenFile, install: str) -> Iterator[DoctorFinding]:
         yield DoctorFinding("mcp-token", "warning", text, install)
     else:
         yield DoctorFinding("mcp-token", "ok", f"the token for tools is in {path}")
+
+
+def _language_server(settings: Loaded | ConfigError) -> Iterator[DoctorFinding]:
+    """Tell whether `tapui language-server` would find its program and its packages."""
+    named = "" if isinstance(settings, ConfigError) else settings.settings.language_server.program
+    try:
+        program = installation.found_program(named, os.environ, Path.cwd())
+    except installation.NoProgramError as error:
+        if named:
+            yield DoctorFinding(_LANGUAGE_SERVER, "warning", str(error), command("config"))
+        else:
+            text = "Copilot's language server is not installed: it holds no conversations"
+            yield DoctorFinding(_LANGUAGE_SERVER, "ok", text, installation.INSTALL)
+        return
+    fault = installation.fault()
+    if fault is not None:
+        line = installation.install_line()
+        yield DoctorFinding(_LANGUAGE_SERVER, "warning", fault, line)
+        return
+    text = f"`{command('language-server')}` starts {output.path_text(program)}"
+    yield DoctorFinding(_LANGUAGE_SERVER, "ok", text)
 
 
 # MCP servers that cannot start in the way they are configured

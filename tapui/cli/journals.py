@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.cli import output
-from tapui.cli.context import home, session_id_of
+from tapui.cli.context import home, id_of
 from tapui.cli.failure import Failure
 from tapui.records import register
 
@@ -20,8 +20,13 @@ INDEX_SECONDS = 20.0
 _MIB = 1024 * 1024
 
 
-def folders_of(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
-    """Return the folders to read, each group with the session to keep of it (None: all)."""
+def folders_of(
+    wanted: str | None, otherwise: str | None = None
+) -> list[tuple[str | None, list[Path]]]:
+    """Return the folders to read, each group with the session to keep of it (None: all).
+
+    Raises `Failure`: with the text `otherwise`, where there are no records of that session.
+    """
     state = home().state
     known = register.sessions(state)
     if wanted is None:
@@ -33,21 +38,22 @@ def folders_of(wanted: str | None) -> list[tuple[str | None, list[Path]]]:
         return [(wanted, folders)]
     listed = ", ".join(known) if known else "none"
     none = f"there are no records of session {wanted}; sessions with records: {listed}"
-    session = session_id_of(known, wanted, otherwise=none)
+    session = id_of(known, wanted, otherwise=otherwise or none)
     return [(session, known[session])]
 
 
 @contextlib.contextmanager
 def open_index() -> Iterator["Search"]:
-    """Open the index, as new as `INDEX_SECONDS` allow; what is missing in it is noted.
+    """Open the index, as new as `INDEX_SECONDS` allow; what is missing in it is noted,
+    and how many lines are damaged.
 
     Raises `Failure` where there is no index and none can be made, and for one that cannot be read.
     """
     from tapui.index.search import Search
-    from tapui.index.store import IndexUnusable
+    from tapui.index.store import IndexUnusable, damage_words
     from tapui.index.update import bring_up_to_date
 
-    state, bar = home().state, _ProgressBar()
+    state, bar = home().state, ProgressBar("indexing")
     try:
         freshness = bring_up_to_date(state, INDEX_SECONDS, bar.progress)
     except (OSError, sqlite3.Error) as error:
@@ -61,6 +67,8 @@ def open_index() -> Iterator["Search"]:
             more = "a running tapui goes on" if freshness == "held" else "run it again to go on"
             done, total = progress.done // _MIB, progress.total // _MIB
             output.note(f"{done:,} of {total:,} MiB of records are indexed; {more}")
+        if words := damage_words(search.damaged()):
+            output.note(words)
         yield search
     except IndexUnusable as error:
         raise Failure(f"the index cannot be read: {error}") from None
@@ -73,20 +81,21 @@ def indexed_session(search: "Search", wanted: str | None) -> str | None:
     if wanted is None:
         return None
     none = f"there are no records of session {wanted}"
-    return session_id_of(search.session_ids(wanted), wanted, otherwise=none)
+    return id_of(search.session_ids(wanted), wanted, otherwise=none)
 
 
-class _ProgressBar:
-    """A line on a terminal, once there is something to wait for."""
+class ProgressBar:
+    """A line on a terminal, once there is something to wait for; `doing` is what goes on."""
 
-    def __init__(self) -> None:
+    def __init__(self, doing: str) -> None:
+        self._doing = doing
         self._is_terminal = sys.stderr.isatty()
         self._is_begun = False
 
     def progress(self, done: int, total: int) -> None:
         if self._is_terminal and (self._is_begun or total - done > 4 * _MIB):
             self._is_begun = True
-            sys.stderr.write(f"\rindexing: {done // _MIB:,} of {total // _MIB:,} MiB")
+            sys.stderr.write(f"\r{self._doing}: {done // _MIB:,} of {total // _MIB:,} MiB")
             sys.stderr.flush()
 
     def end(self) -> None:

@@ -40,6 +40,15 @@ def say(text: str, *, newlines: bool = False) -> None:
     sys.stdout.write(f"{safe_text(text, newlines=newlines)}\n")
 
 
+def say_exactly(text: str) -> None:
+    """Print text unchanged into a file or a pipe, in UTF-8; made safe where a terminal shows it."""
+    if sys.stdout.isatty():
+        sys.stdout.write(safe_text(text, newlines=True))
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.encode())
+
+
 def heading(text: str) -> None:
     bold = has_colour(sys.stdout)
     sys.stdout.write(f"{_BOLD}{text}{_RESET}\n" if bold else f"{text}\n")

@@ -1,16 +1,34 @@
 """The gateway's state for `tapui status`: once, as tables or JSON, or a line for each change."""
 
+import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Sequence
+from functools import partial
 
-from tapui import invocation, times
+from tapui import times
 from tapui.cli import output
-from tapui.cli.approvals import request, whole
+from tapui.cli.approvals import request, ways_to_answer, whole
 from tapui.client.gateways import FoundGateway
 from tapui.client.glance import glance
+from tapui.invocation import command
 from tapui.projection import approvals
+from tapui.projection.counts import told_counts
 from tapui.projection.fold import fold
-from tapui.projection.requests.kind import session_name
+from tapui.projection.folder_tools import told_all_tools
+from tapui.projection.goal_words import (
+    OPENER_WORDS,
+    STATUS_WORDS,
+    closer_words,
+    criteria_words,
+    open_sessions_goals,
+    status_words,
+    told_goals,
+)
+from tapui.projection.proof import activity_word, proof_line, record_of, told_records
+from tapui.projection.provider_status import told_statuses
+from tapui.projection.requests.request_kind import session_name
+from tapui.projection.reviews import MonitorStanding, gap_words, monitors_of, told_reviews
+from tapui.projection.span_counts import told_export, told_spans
 from tapui.projection.state import (
     State,
     activity,
@@ -21,15 +39,31 @@ from tapui.projection.state import (
     listed,
     model_words,
 )
-from tapui.projection.summary import summary_of
-from tapui.projection.words import alarm_session, alarm_words, became, order_words, tools_of
+from tapui.projection.stream_words import lag_words
+from tapui.projection.summary import one_line, summary_of
+from tapui.projection.turns.programs import outcome
+from tapui.projection.words import (
+    ENDED,
+    alarm_session,
+    alarm_words,
+    asks_there_words,
+    became,
+    context_share,
+    model_wait_words,
+    order_words,
+    tools_of,
+)
+from tapui.settings.settings import Settings
 from tapui.text import cut, revealed
 from tapui.tower.wording import marks
 from tapui.wire import events as ev
+from tapui.wire.criteria import SessionStanding, TurnProof
+from tapui.wire.goals import DEADLINE, Goal
 from tapui.wire.message import label_of
-from tapui.wire.subjects import Approval, Call, Session
+from tapui.wire.subjects import Approval, Call, Session, Stream
 from tapui.wire.tower import GatewayStopping, TowerSnapshot
 
+GOAL_TITLES = ("ID", "GOAL", "SESSION", "STATUS", "PROVEN", "OPENED BY")
 _NAME = "tapui status"
 RECENT = 5
 """Finished calls that the text shows."""
@@ -37,9 +71,15 @@ SHOWN = 100
 """Characters of a text from outside that decides nothing; `--json` has all of it."""
 
 
-def show(chosen: FoundGateway, *, as_json: bool) -> None:
+def show(chosen: FoundGateway, settings: Settings | None) -> None:
+    """Print the state as tables, or as JSON, which has more: what the person's `settings` name."""
     snapshot = glance(chosen, name=_NAME)
-    if as_json:
+    if settings is not None:
+        from tapui.cli.context import home
+        from tapui.index.search import standing
+        from tapui.shipped.docs.standing import docs_standing
+        from tapui.shipped.memory import memory_standing
+
         output.say_json(
             {
                 "gateway": {
@@ -51,6 +91,18 @@ def show(chosen: FoundGateway, *, as_json: bool) -> None:
                 "run": snapshot.run,
                 "seq": snapshot.seq,
                 "towers": snapshot.towers,
+                "counts": told_counts(State.of(snapshot.state)),
+                "modes": (chosen.settings or {}).get("modes"),
+                "recorded": told_records(State.of(snapshot.state)),
+                "goals": told_goals(State.of(snapshot.state)),
+                "spans": told_spans(State.of(snapshot.state)),
+                "spanExport": told_export(snapshot.state.span_export or None),
+                "reviews": told_reviews(State.of(snapshot.state)),
+                "providers": told_statuses(State.of(snapshot.state)),
+                "index": standing(home().state),
+                "tools": told_all_tools(State.of(snapshot.state)),
+                "memory": memory_standing(settings.memory),
+                "docs": docs_standing(home().state, settings.library_docs),
                 "state": snapshot.state,
             },
             indent=2,
@@ -98,14 +150,15 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
         _section("Wrong in folders' files", ["FILE, LINE, KEY AND WHAT"], rows)
     _section(
         "Sessions",
-        ["ID", "LABEL", "MODE", "MODEL", "STATE", "PROVIDERS", "TOOLS", "AGE"],
+        ["ID", "LABEL", "MODE", "MODEL", "STATE", "CONTEXT", "PROVIDERS", "TOOLS", "AGE"],
         [
             [
                 one.id,
                 one.label,
                 one.mode or "",
                 model_words(one),
-                _session_state(one),
+                _session_state(folded, one),
+                "" if (share := context_share(one.context)) is None else f"{share:.0%}",
                 str(len(one.providers)),
                 tools_of(folded, one) or "-",
                 times.age(times.since(one.opened_at, time.time())),
@@ -114,6 +167,14 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
             if is_open(one)
         ],
     )
+    _recorded(folded)
+    if goals := [
+        one for one in open_sessions_goals(folded) if one.is_open or one.status == "failed"
+    ]:
+        _section("Goals", GOAL_TITLES, [goal_row(folded, one) for one in goals])
+    if monitors := [one for id_ in folded.sessions for one in monitors_of(folded, id_)]:
+        titles = ["MONITOR", "SESSION", "LAST REVIEW", "DECISION", "UNREVIEWED", "OPEN FINDINGS"]
+        _section("Reviews", titles, [_monitor_row(folded, one) for one in monitors])
     if state.unattached:
         rows = [[one.id, one.cwd, str(one.pid), one.hint] for one in state.unattached]
         _section("Sessions out of reach", ["ID", "FOLDER", "PID", "TO REACH IT"], rows)
@@ -135,22 +196,104 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     )
     running = [call for call in state.calls if is_in_flight(call)]
     recent = [call for call in state.calls if not is_in_flight(call)][-RECENT:]
-    _calls("Running calls", labels, running)
+    asked = approvals.asked_calls(state.approvals)
+    _calls("Running calls", labels, running, asked)
     if recent:
         _calls("Last calls", labels, recent[::-1])
     _section(
         "Streams",
-        ["STREAM", "SESSION", "LINES", "LAST"],
+        ["STREAM", "SESSION", "LINES", "DROPPED", "LAGS", "LAST"],
         [
             [
                 one.name,
                 labels.get(one.session_id, one.session_id),
                 str(one.count),
+                f"{one.dropped:,}" if one.dropped else "",
+                _lag(one),
                 cut(one.last.event, SHOWN) if one.last else "",
             ]
             for one in state.streams
         ],
     )
+    _damage()
+
+
+def _damage() -> None:
+    """Say that the records have damaged lines, as far as they are indexed."""
+    import sqlite3
+
+    from tapui.cli.context import home
+    from tapui.index.store import IndexUnusable, damage_words, damaged_lines, reading
+
+    try:
+        with contextlib.closing(reading(home().state)) as connection:
+            words = damage_words(damaged_lines(connection))
+    except (IndexUnusable, sqlite3.Error):
+        return  # `doctor` names the fault
+    if words:
+        output.say(f"{words}: {command('doctor')} names the files")
+
+
+def _lag(stream: Stream) -> str:
+    last = stream.last
+    return lag_words(stream, times.since(last.ts if last else None, time.time()), times.age)
+
+
+def _gaps(monitor: MonitorStanding) -> str:
+    if not monitor.unreviewed:
+        return ""
+    return f"{monitor.unreviewed:,}: {gap_words(monitor.unreviewed, monitor.gaps)}"
+
+
+def _monitor_row(state: State, monitor: MonitorStanding) -> list[str]:
+    return [
+        cut(monitor.last.monitor, SHOWN),
+        session_name(state, monitor.session_id),
+        times.when(monitor.last.at, time.time()),
+        monitor.last.decision,
+        _gaps(monitor),
+        str(monitor.open_findings or ""),
+    ]
+
+
+def goal_row(state: State, goal: Goal) -> list[str]:
+    """Return a goal's row of a table with `GOAL_TITLES`."""
+    return [
+        goal.id,
+        cut(goal.title, SHOWN),
+        session_name(state, goal.session_id),
+        goal_trouble(goal) or status_words(goal, partial(times.when, now=time.time())),
+        criteria_words(goal),
+        OPENER_WORDS[goal.opened_by],
+    ]
+
+
+def goal_trouble(goal: Goal) -> str | None:
+    """Return what is wrong with a goal: it has failed, or it is open and comes no closer."""
+    if goal.closed_by == DEADLINE:
+        return f"{goal.status}: {closer_words(goal)}"
+    if goal.status in ("failed", "blocked"):
+        return f"{goal.status}: {one_line(goal.note)}" if goal.note else goal.status
+    if not goal.is_open:
+        return None
+    now, due = time.time(), times.epoch(goal.deadline)
+    if goal.deadline is not None and due is not None and due < now:
+        return f"past its deadline, {times.when(goal.deadline, now)}"
+    if goal.sent_back.times >= goal.sent_back.most:
+        return f"sent back {goal.sent_back.times} times in a turn, {criteria_words(goal)} proven"
+    return None
+
+
+def _recorded(state: State) -> None:
+    """Say how the open sessions that changed files stand by their checks."""
+    clock, rows = partial(times.when, now=time.time()), []
+    for session in listed(state.sessions.values()):
+        record = record_of(state, session)
+        if record is not None and record.proof is not None:
+            line = proof_line(record.proof, clock)
+            rows.append([session.label or session.id, str(record.turn.number), line])
+    if rows:
+        _section("Recorded", ["SESSION", "TURN", "WHAT"], rows)
 
 
 def show_waiting(state: State, waiting: list[Approval]) -> None:
@@ -171,19 +314,24 @@ def show_waiting(state: State, waiting: list[Approval]) -> None:
             ]
         )
     _section("Waiting for you", ["ID", "FROM", "WAITS", "ASKS"], rows)
-    if rows:
-        approve, deny = invocation.command("approve ID"), invocation.command("deny ID")
-        output.say(f"  answer in the tower, or with `{approve}` or `{deny}`")
+    by_ways: dict[str, list[str]] = {}
+    for one in waiting:
+        by_ways.setdefault(ways_to_answer(one), []).append(one.id)
+    for ways, ids in by_ways.items():
+        which = f"{', '.join(ids)}: " if len(by_ways) > 1 else ""
+        output.say(f"  {which}answer in the tower, or with {ways}")
 
 
-def _calls(title: str, labels: dict[str, str], calls: list[Call]) -> None:
+def _calls(
+    title: str, labels: dict[str, str], calls: list[Call], asked: Container[str] = ()
+) -> None:
     rows = [
         [
             one.id,
             one.tool,
             one.provider,
             labels.get(one.session_id, one.session_id),
-            marks.of_call(one).word,
+            marks.of_call(one, asked).word,
             _call_detail(one),
         ]
         for one in calls
@@ -191,16 +339,17 @@ def _calls(title: str, labels: dict[str, str], calls: list[Call]) -> None:
     _section(title, ["ID", "TOOL", "PROVIDER", "SESSION", "STATE", "DETAIL"], rows)
 
 
-def _section(title: str, columns: list[str], rows: list[list[str]]) -> None:
+def _section(title: str, columns: Sequence[str], rows: list[list[str]]) -> None:
     output.say("")
     output.heading(f"{title} ({len(rows)})" if rows else f"{title}: none")
     if rows:
         output.table(columns, rows)
 
 
-def _session_state(session: Session) -> str:
-    word = activity(session)
-    return f"{word}, foreground" if session.foreground else word
+def _session_state(state: State, session: Session) -> str:
+    word = asks_there_words(session) or activity_word(state, session)
+    foreground = "foreground" if session.foreground else ""
+    return ", ".join(filter(None, (word, foreground, model_wait_words(session))))
 
 
 def _call_detail(call: Call) -> str:
@@ -253,14 +402,29 @@ class Watched:
     def now(self) -> Iterator[str]:
         for session in listed(self._state.sessions.values()):
             if is_open(session):
-                yield f"session {_name(session)}: {activity(session)}"
+                yield f"session {_name(session)}: {activity_word(self._state, session)}"
         for approval in self._state.approvals.values():
             if is_waiting(approval):
                 yield f"waits for you: {self._request(approval)}"
 
+    def _recorded(self, session_id: str, proof: TurnProof, ts: str) -> str:
+        line = proof_line(proof, partial(times.when, now=times.epoch(ts) or 0.0))
+        return f"session {session_name(self._state, session_id)}: {line}"
+
+    def _shown(self, session_id: str) -> list[tuple[str, str]]:
+        """Return what was described of a session already: its newest line, and how it stands."""
+        turns = self._state.turns.get(session_id)
+        if turns is None:
+            return []
+        standing, latest = turns.standing, turns.latest
+        told = [latest.proof if latest is not None else None]
+        told += [standing.proof if standing is not None else None]
+        return [(one.state, one.text) for one in told if one is not None]
+
     def take(self, event: ev.Event, ts: str) -> Iterator[str]:
         """Fold an event in, and yield what it changed for the person."""
         before = dict(self._state.sessions) if isinstance(event, ev.SessionUpdated) else {}
+        shown = self._shown(event.session_id) if isinstance(event, ev.SessionStood) else []
         fold(self._state, event, ts)
         match event:
             case ev.ApprovalRequested(approval=one):
@@ -274,6 +438,16 @@ class Watched:
             case ev.AlarmRaised(alarm=alarm):
                 where = alarm_session(self._state, alarm)
                 yield f"alarm: {where}: {alarm_words(alarm)}" if where else alarm_words(alarm)
+            case ev.TurnProved(session_id=id_, proof=TurnProof() as proof):
+                yield self._recorded(id_, proof, ts)
+            case ev.SessionStood(session_id=id_, standing=SessionStanding(proof=proof)):
+                if (proof.state, proof.text) not in shown:
+                    yield self._recorded(id_, proof, ts)
+            case (
+                ev.GoalOpened(session_id=id_, goal=goal) | ev.GoalClosed(session_id=id_, goal=goal)
+            ):
+                what = "opened" if goal.is_open else STATUS_WORDS[goal.status]
+                yield f"session {session_name(self._state, id_)}: goal {what}: {goal.title}"
             case ev.OrderChanged(order_id=id_, state="queued" | "done" | "failed"):
                 order = self._state.orders.get(id_)
                 if order is not None:
@@ -281,7 +455,8 @@ class Watched:
                     yield f"session {where}: {order_words(order)}: {became(order)}"
             case ev.CallFinished(call=call) if call.state == "failed":
                 where = session_name(self._state, call.session_id)
-                yield f"failed: {call.tool} in {where}: {call.error or call.error_code or ''}"
+                what = ENDED[outcome(call)]
+                yield f"{what}: {call.tool} in {where}: {call.error or call.error_code or ''}"
             case (
                 ev.SessionOpened(session=session)
                 | ev.SessionClosed(session=session)

@@ -97,7 +97,7 @@ def build(*, is_whole: bool = True) -> CommandParser:
     parser.add_argument(
         "--theme", metavar="NAME", default=argparse.SUPPRESS, help="the tower's theme"
     )
-    parser.set_defaults(run=_tower)
+    parser.set_defaults(run=_default_command)
     listed = Commands(parser, "commands")
     modules = command_modules(commands.__path__)
     parsers = {
@@ -119,7 +119,7 @@ def _add_arguments(module: str, parsers: list[CommandParser]) -> None:
     importlib.import_module(module).arguments(*parsers)
 
 
-def _tower(args: argparse.Namespace) -> int:
-    from tapui.cli import tower
+def _default_command(args: argparse.Namespace) -> int:
+    from tapui.cli import default_command
 
-    return tower.run(args)
+    return default_command.run(args)

@@ -2,12 +2,17 @@
 
 import argparse
 import os
+from typing import TYPE_CHECKING
 
 from tapui.cli.context import home, loaded
 from tapui.cli.failure import Failure
-from tapui.core.effects import Identified
-from tapui.core.trust.person import ALWAYS, Case, inside, judge
-from tapui.runtime.processes.sights import look
+
+if TYPE_CHECKING:
+    from tapui.core.effects import Identified
+
+_ALWAYS = "always"
+"""The setting `approvals.command-line` by which no process is looked at: what looks is not loaded
+then (`core.trust.person.ALWAYS`)."""
 
 
 def need_person(
@@ -18,8 +23,10 @@ def need_person(
     `way` says how the person can do it. Raises `Failure`.
     """
     setting = loaded(args).settings.approvals
-    if setting.command_line == ALWAYS:
+    if setting.command_line == _ALWAYS:
         return
+    from tapui.core.trust.person import Case, judge
+
     judged = judge(_found(), ())
     is_taken = judged.case is Case.TAKEN or (
         judged.case is Case.TERMINAL and setting.new_terminals == "take"
@@ -31,7 +38,7 @@ def need_person(
     if not is_taken:
         raise Failure(
             f"{why}: {way} that you opened before the first session began (settings: "
-            f'approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
+            f'approvals.new-terminals = "take", approvals.command-line = "{_ALWAYS}")'
         )
 
 
@@ -41,17 +48,20 @@ def refuse_agents(args: argparse.Namespace) -> None:
 
     Its environment tells, and what is known of agents by now. Raises `Failure`.
     """
-    if loaded(args).settings.approvals.command_line == ALWAYS:
+    if loaded(args).settings.approvals.command_line == _ALWAYS:
         return
+    from tapui.core.trust.person import inside
+
     found = _found()
     why = inside(found.sight, found.agents) if found.sight is not None else None
     if why is not None:
         raise Failure(f"{why}: start tapui in a terminal of your own")
 
 
-def _found() -> Identified:
+def _found() -> "Identified":
     from tapui.hosts.copilot.finding.discovery import Discovery
     from tapui.runtime.agents import Agents
+    from tapui.runtime.processes.sights import look
 
     agents = Agents(home().state)
     for cli in Discovery(home().copilot).scan():

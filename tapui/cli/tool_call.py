@@ -1,8 +1,11 @@
 """A call given on a command line: its arguments, and how its outcome is printed."""
 
+import asyncio
+import contextlib
 import difflib
+import sys
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -15,6 +18,9 @@ from tapui.schemas.key_values import NotReadable, read_key_values
 from tapui.text import few
 from tapui.wire.limits import MAX_MESSAGE_BYTES
 from tapui.wire.message import ToolOutcome
+
+if TYPE_CHECKING:
+    from tapui.provider.provider import Provider
 
 
 class GivenArguments(NamedTuple):
@@ -121,6 +127,23 @@ def _told(name: str, found: list[Unfit], parameters: Raw) -> Iterator[str]:
         if one not in missing:
             where = f"{one.name}: " if one.path else ""
             yield f"{name}: {where}{one.text}".replace("\n", " ")
+
+
+def call_here(provider: "Provider", name: str, given: GivenArguments) -> int:
+    """Call a provider's tool in this process; its result goes to stdout, all else to stderr."""
+    from tapui.provider.calls import outcome_of
+
+    tool = find_tool(name, provider.tools)
+    arguments = given.read(tool.parameters)
+
+    async def call() -> int:
+        await check_arguments(tool.name, arguments, tool.parameters)
+        with contextlib.redirect_stdout(sys.stderr):
+            values = msgspec.json.decode(arguments, type=dict[str, object])
+            outcome = await outcome_of(provider, tool.name, values)
+        return print_outcome(outcome)
+
+    return asyncio.run(call())
 
 
 def print_outcome(outcome: ToolOutcome) -> int:

@@ -1,8 +1,10 @@
 """Which gateways of this person run, which of them is meant, and what can go wrong."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tapui import __version__, invocation, update
 from tapui.home.paths import Home
@@ -34,6 +36,8 @@ class FoundGateway:
     """Its Unix socket; None: it has none (it is older)."""
     was_updated: bool = field(default=False, compare=False)
     """Whether the files of tapui were replaced under it."""
+    settings: Mapping[str, Any] | None = field(default=None, compare=False)
+    """Those with which it began; None: it does not say."""
 
     def token(self) -> str:
         """Return the internal token; raises `NoGateway` when it cannot be read."""
@@ -110,6 +114,7 @@ def found_in(said: GatewayFile) -> FoundGateway:
         started_at=said.started_at,
         token_file=Path(said.internal_token_file),
         socket=Path(said.socket) if said.socket else None,
+        settings=said.settings,
         was_updated=said.was_updated is True,
     )
 

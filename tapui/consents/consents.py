@@ -18,18 +18,20 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
-from tapui.consents.named_files import NamedFiles
 from tapui.files import private_file
 from tapui.files.foreign_file import read_up_to, reason
 from tapui.files.locked_folder import locked
 from tapui.files.private_file import private_folder
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
+
+if TYPE_CHECKING:  # it takes commands apart, which a reader of consents does without
+    from tapui.consents.named_files import NamedFiles
 
 FILE = "consents.json"
 MAX_CONSENTS = 1_000
@@ -112,7 +114,8 @@ class KeptConsents(Generic[E]):
             return None
         return info.st_ino, info.st_size, info.st_mtime_ns
 
-    def _one(self, folder: str, kind: str, name: str) -> Kept[E] | None:
+    def one(self, folder: str, kind: str, name: str) -> Kept[E] | None:
+        """Return what is kept of an entry of a folder, whose path has no links."""
         listed = self._read().get(folder, ())
         return next((one for one in listed if _is(one, kind, name)), None)
 
@@ -330,11 +333,11 @@ class Consents(KeptConsents[E]):
         self._clock = clock
 
     def of(
-        self, folder: str, wanted: E, named: Callable[[], NamedFiles]
+        self, folder: str, wanted: E, named: "Callable[[], NamedFiles]"
     ) -> Consented[E] | Proposal[E]:
         """Return whether an entry of a folder may be started. `named` reads the files that it
         names, where these decide."""
-        kept = self._one(folder, wanted.kind, wanted.name)
+        kept = self.one(folder, wanted.kind, wanted.name)
         is_same = kept is not None and kept.entry == wanted
         if kept is not None and is_same and kept.later_versions:
             self._used(folder, kept, self._clock())

@@ -19,6 +19,7 @@ from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
 from tapui.core.emitters.plans import EmitterPlan
 from tapui.emitters.config.entries import Configuration, EmitterEntry, ProviderEntry
 from tapui.files.foreign_file import real_path
+from tapui.folder_tools.files import FolderRefusedError, read_files
 from tapui.text import safe_text
 
 FOLDER = "emitters"
@@ -32,13 +33,18 @@ class EmitterConsents(Consents[EmitterPlan]):
     def __init__(self, state: Path, clock: Callable[[], float] = time.time) -> None:
         super().__init__(state, FOLDER, _DECODER, _CHANGES, clock)
 
+    def allow(self, proposal: Proposal[EmitterPlan], *, later_versions: bool = False) -> None:
+        """As `Consents.allow`; of a folder's tools each content is allowed by itself."""
+        is_later = later_versions and not proposal.entry.is_folder_tools
+        super().allow(proposal, later_versions=is_later)
+
     def standing(
         self, configuration: Configuration, entry: EmitterEntry | ProviderEntry
     ) -> Consented[EmitterPlan] | Proposal[EmitterPlan]:
         """Return whether an entry of a configuration may be started.
 
         Raises `ValueError` for an entry of another configuration, `OSError` for a folder to run in
-        that cannot be.
+        that cannot be, and for tool files that cannot be covered.
         """
         if entry not in (*configuration.emitters, *configuration.providers):
             raise ValueError("the entry is not of this configuration")
@@ -47,9 +53,23 @@ class EmitterConsents(Consents[EmitterPlan]):
 
 
 def files_of(folder: str, entry: EmitterPlan) -> NamedFiles:
-    """Find and read the files that an entry names. Not on a loop."""
+    """Find and read the files that an entry names. Not on a loop. Raises `OSError` for a folder's
+    tools that cannot be covered."""
+    if entry.is_folder_tools:
+        return _tool_files(folder)
     args = entry.args if entry.is_provider else None
     return named_files(folder, ReadCommand(entry.command, entry.cwd, args, entry.shell, entry.env))
+
+
+def _tool_files(folder: str) -> NamedFiles:
+    """Return all files of `tools/`, and what they import from elsewhere."""
+    try:
+        found = read_files(folder)
+    except FolderRefusedError as error:
+        raise OSError(0, str(error)) from None
+    if found is None:
+        raise OSError(0, "it has no tools/")
+    return NamedFiles(found.digests, found.uncovered)
 
 
 def plan_of(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -> EmitterPlan:
@@ -65,6 +85,7 @@ def plan_of(configuration: Configuration, entry: EmitterEntry | ProviderEntry) -
             cwd=cwd,
             env=env,
             auto_start=entry.auto_start,
+            is_folder_tools=entry.is_folder_tools,
         )
     stream = configuration.stream(entry.stream)
     return EmitterPlan(

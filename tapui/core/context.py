@@ -41,6 +41,14 @@ class IdSource(Protocol):
     def timestamp(self, now: float) -> str:
         """Return the moment `now` (seconds of the core's clock) as RFC 3339 UTC, microseconds."""
 
+    def until(self, text: str, now: float) -> float | None:
+        """Return the seconds from the moment `now` to an RFC 3339 time, which may be over; None for
+        another text, or a time without a zone."""
+
+    def next_time(self, cron: str, now: float) -> str | None:
+        """Return the first time of a cron expression after the moment `now`, in the person's time
+        zone, as RFC 3339 UTC; None for an expression that is wrong or never comes."""
+
 
 class Clock:
     """`now` is set by the gateway with each input, in seconds of the shell's steady clock."""
@@ -59,6 +67,14 @@ class Clock:
         if self.now != self._stamped:
             self._stamped, self._stamp = self.now, self._ids.timestamp(self.now)
         return self._stamp
+
+    def until(self, text: str) -> float | None:
+        """Return the seconds until an RFC 3339 time; None for another text."""
+        return self._ids.until(text, self.now)
+
+    def next_time(self, cron: str) -> str | None:
+        """Return the next time of a cron expression as RFC 3339; None where there is none."""
+        return self._ids.next_time(cron, self.now)
 
 
 class Output:
@@ -86,8 +102,9 @@ class Output:
         """Let `watcher` know of each event once it is folded; it may emit events of its own."""
         self._watchers.append(watcher)
 
-    def emit(self, event: Event) -> int:
-        """Record that something happened, now; return its sequence number."""
+    def emit(self, event: Event, *, is_watched: bool = True) -> int:
+        """Record that something happened, now; return its sequence number. No watcher is let know
+        of what is not watched: spans, which tell of what was watched already."""
         self.seq += 1
         ts = self._clock.timestamp()
         try:
@@ -102,8 +119,9 @@ class Output:
         self.events.append(Entry(self.run, self.seq, ts, event))  # type: ignore[arg-type]
         self.bodies.append(body)
         seq = self.seq
-        for watcher in self._watchers:
-            watcher(event)
+        if is_watched:
+            for watcher in self._watchers:
+                watcher(event)
         return seq
 
     def send(self, connection: ConnectionId, message: Message) -> None:

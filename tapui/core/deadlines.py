@@ -23,17 +23,21 @@ class Due(Enum):
     MODE_SET = auto()
     ORDER = auto()
     MODELS = auto()
+    LOOK = auto()
     START = auto()
     IDENTITY = auto()
     GATE = auto()
     TRANSFORM = auto()
     TURN = auto()
     STREAMS = auto()
+    DROPPED = auto()
     WAITING = auto()
     QUIET = auto()
     TOOL_SESSIONS = auto()
     EMITTER = auto()
     COUNTS = auto()
+    PROOF = auto()
+    GOAL = auto()
 
 
 class Deadline(Struct, eq=False):

@@ -8,11 +8,17 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, GoalPlan
+from tapui.core.proof.facts import AnyFact
+from tapui.core.proof.folder_states import StatePair
 from tapui.secret import Secret
+from tapui.wire.builtin import RecordQuery
+from tapui.wire.changes import ChangedFile, ChangeNote, DiffHunk, NoteChange
+from tapui.wire.criteria import FileIs
 from tapui.wire.emitters import Delivery, Injector
 from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
+from tapui.wire.goals import CheckStatus
 from tapui.wire.message import Message
 from tapui.wire.provider import FilterRule
 
@@ -199,6 +205,16 @@ class RecordsAbout(Struct, frozen=True, gc=False):
     kinds: tuple[str, ...]
 
 
+class SpansBetween(Struct, frozen=True, gc=False):
+    """The newest `most` spans that were recorded from a time to another ("": now), of all traces or
+    of one."""
+
+    since: str
+    until: str
+    most: int
+    trace_id: str | None = None
+
+
 class EarlierTurns(Struct, frozen=True, gc=False):
     """The turns of earlier runs, as one `session.restored` event."""
 
@@ -208,13 +224,29 @@ class ReadRecords(Struct, frozen=True):
 
     ticket: int
     session_id: str | None
-    wanted: LinesBefore | LinesAfter | RecordsAbout | EarlierTurns
+    wanted: LinesBefore | LinesAfter | RecordsAbout | SpansBetween | EarlierTurns
 
 
 class RecordsRead(Struct, frozen=True):
     """The answer to `ReadRecords`: events, oldest first; `fault` says why they cannot be read."""
 
     entries: list[Entry]
+    fault: str | None = None
+
+
+class AskRecords(Struct, frozen=True):
+    """Ask the records of a session; without a query, how the index of all records stands. The
+    answer: `RecordsFound`."""
+
+    ticket: int
+    session_id: str
+    query: RecordQuery | None
+
+
+class RecordsFound(Struct, frozen=True):
+    """The answer to `AskRecords`, as plain JSON; `fault` says why there is none."""
+
+    found: Any = None
     fault: str | None = None
 
 
@@ -265,6 +297,15 @@ class KeepConsent(Struct, frozen=True, gc=False):
     is_provider: bool = False
 
 
+class KeepGoalConsent(Struct, frozen=True):
+    """Keep that the person allowed a goal of a folder's file. The answer: why it could not be kept,
+    or None."""
+
+    ticket: int
+    folder: str
+    plan: GoalPlan
+
+
 class SaveEmitter(Struct, frozen=True, kw_only=True):
     """Write an emitter into a folder's file. The answer: `SavedEmitter`.
 
@@ -292,6 +333,10 @@ class StartRun(Struct, frozen=True):
     """Those in force, which the person may have changed since."""
     token: Secret | None = None
     """What a provider earns its session with."""
+    keeps_layout: bool = False
+    """Whether blank lines and indents of its output are kept."""
+    session: str | None = None
+    """The session that a provider is to name, where it is a tool host's: none enters it without."""
 
 
 class StopRun(Struct, frozen=True, gc=False):
@@ -341,6 +386,133 @@ class AnswerPart(Struct, frozen=True):
     reason: str | None = None
 
 
+class OpenLedger(Struct, frozen=True, gc=False):
+    """Take the ledger of a session and read it. The answer: `LedgerOpened`."""
+
+    ticket: int
+    session_id: str
+
+
+class LedgerOpened(Struct, frozen=True):
+    """The facts of a ledger, and the hash of the last of them.
+
+    `fault`: why what it had does not count, and it begins anew. `closed`: why nothing can be
+    written to it.
+    """
+
+    facts: list[AnyFact] = []
+    last: str = ""
+    fault: str = ""
+    closed: str = ""
+
+
+class KeepFacts(Struct, frozen=True, gc=False):
+    """Write lines to a ledger, durably; with none it is only looked at. `ledger` is the ticket with
+    which it was opened. The answer: `FactsKept`."""
+
+    ticket: int
+    ledger: int
+    lines: bytes
+
+
+class FactsKept(Struct, frozen=True, gc=False):
+    """Whether lines are on the disk: `fault` says why not.
+
+    `was_changed`: something other than tapui changed the ledger, which is empty now. What it had is
+    kept aside.
+    """
+
+    fault: str = ""
+    was_changed: bool = False
+
+
+class CloseLedger(Struct, frozen=True, gc=False):
+    """Let go of a ledger, once its lines are written."""
+
+    ledger: int
+
+
+class LookAtFolder(Struct, frozen=True):
+    """Look at the repository of a folder and those in it. The answer: a tuple of `FolderState`.
+
+    `bases` are the trees, by root, with which it is compared; it takes `seconds` at most. One that
+    `gives_way` is broken off (`TOO_LARGE`) when anything else is asked.
+    """
+
+    ticket: int
+    folder: str
+    bases: dict[str, str]
+    seconds: float
+    gives_way: bool = False
+
+
+class FilePlace(Struct, frozen=True):
+    """A file of a repository; `old_path` is where it was before it was renamed, else ""."""
+
+    root: str
+    path: str
+    old_path: str = ""
+    as_patch: bool = False
+    """Whether its lines are wanted as a patch."""
+    old_state_id: str = ""
+    """What it was before, as it was shown; "" where that is not known."""
+
+
+class CompareFolder(Struct, frozen=True):
+    """Compare the files of repositories with what they were. The answer: `FolderCompared`.
+
+    With `file` that one alone, and its lines; else all that changed, the first
+    `limits.CHANGED_FILES`. `notes` are those of which is to be
+    found out what became of their lines.
+    """
+
+    ticket: int
+    pairs: tuple[StatePair, ...]
+    file: FilePlace | None = None
+    notes: tuple[ChangeNote, ...] = ()
+
+
+class FolderCompared(Struct, frozen=True):
+    """What changed, without by whom; `fault` says why it is not known.
+
+    `hunks` or `patch` are those of the one file that was asked for.
+    """
+
+    files: tuple[ChangedFile, ...] = ()
+    more: int = 0
+    notes: tuple[str, ...] = ()
+    hunks: tuple[DiffHunk, ...] = ()
+    patch: str = ""
+    fault: str = ""
+    note_changes: tuple[NoteChange, ...] = ()
+    """What became of the notes that were asked about, in their order; of none where that was not
+    found out."""
+
+
+class PutFileBack(Struct, frozen=True):
+    """Put a file, or the `hunk` of it that was shown, back to what it was before. The answer:
+    `FileIsBack`.
+
+    `state_id` is the state of the file that was shown: nothing is written where it is another one,
+    or was another one before than `file` says.
+    """
+
+    ticket: int
+    pair: StatePair
+    file: FilePlace
+    state_id: str
+    hunk: DiffHunk | None = None
+
+
+class FileIsBack(Struct, frozen=True):
+    """The paths that were written, relative to the root; `fault` says why none was. `kept` is the
+    file that has what was there before; "" where nothing was."""
+
+    paths: tuple[str, ...] = ()
+    fault: str = ""
+    kept: str = ""
+
+
 class Inspect(Struct, frozen=True, gc=False):
     """Begin to send the tower `connection` what goes to and comes from the connection `target`."""
 
@@ -372,6 +544,7 @@ EmitterEffect = (
     | LeaveEmitters
     | CheckEmitter
     | KeepConsent
+    | KeepGoalConsent
     | SaveEmitter
     | StartRun
     | StopRun
@@ -379,6 +552,93 @@ EmitterEffect = (
     | TryFilter
 )
 """Effects for a shell that has called `EmitterFolders.begin`, and for no other."""
+
+
+class SurfaceWanted(Struct, frozen=True):
+    """The files that say what a check does: globs, to be found in `folder`, which is inside of the
+    session's or the same, and in those above it up to the repository's root; `**/` also below."""
+
+    folder: str
+    globs: tuple[str, ...]
+
+
+class TextsTried(Struct, frozen=True):
+    """Texts that a pattern from outside is tried on, away from the loop."""
+
+    pattern: str
+    texts: tuple[str, ...]
+
+
+class LinesWanted(Struct, frozen=True):
+    """Lines of a file from `first` to `last`, from 1, and those around them."""
+
+    path: str
+    first: int
+    last: int
+
+
+class LookAtFiles(Struct, frozen=True):
+    """Hold files of a folder against demands, and read what checks do there.
+
+    No link leads out of `folder`. The answer: `FilesSeen`.
+    """
+
+    ticket: int
+    folder: str
+    demands: tuple[FileIs, ...] = ()
+    """Those with `modified_since` have a time there."""
+    surfaces: tuple[SurfaceWanted, ...] = ()
+    texts: tuple[TextsTried, ...] = ()
+    lines: tuple[LinesWanted, ...] = ()
+
+
+class FileSeen(Struct, frozen=True):
+    """How a file stands against a demand. `error`: it may not be looked at, or cannot be."""
+
+    status: CheckStatus
+    actual: str
+    reason: str = ""
+    sha256: str | None = None
+    size: int | None = None
+
+
+class SurfaceRead(Struct, frozen=True):
+    """The digest of a check's files, and their texts, by path.
+
+    `fault` says why they could not all be read. The digest is then of what was read and of that;
+    "" where another look in the same folder may find other files.
+    """
+
+    digest: str
+    files: dict[str, str] = {}
+    fault: str = ""
+
+
+class LinesRead(Struct, frozen=True):
+    """Lines of a file: `quote` are those that were wanted, cut to `limits.MAX_NOTE_QUOTE`
+    characters; `around` has them and some others, the first of them at `first` (from 1).
+    `fault` says why they could not be read."""
+
+    quote: str = ""
+    around: tuple[str, ...] = ()
+    first: int = 1
+    fault: str = ""
+
+
+class FilesSeen(Struct, frozen=True):
+    """The answer to `LookAtFiles`, in the order of what was wanted."""
+
+    files: tuple[FileSeen, ...] = ()
+    surfaces: tuple[SurfaceRead, ...] = ()
+    matched: tuple[tuple[bool | None, ...], ...] = ()
+    """Whether each text matches; None: that took too long, or the pattern is none."""
+    lines: tuple[LinesRead, ...] = ()
+
+
+ProofEffect = (
+    OpenLedger | KeepFacts | CloseLedger | LookAtFolder | LookAtFiles | CompareFolder | PutFileBack
+)
+"""Effects for a shell that has called `Proof.begin`, and for no other."""
 
 Effect = (
     Send
@@ -391,8 +651,10 @@ Effect = (
     | MakePersistDir
     | CopyFile
     | ReadRecords
+    | AskRecords
     | ReadRules
     | EmitterEffect
+    | ProofEffect
     | McpSessionsChanged
     | AnswerPart
     | Inspect

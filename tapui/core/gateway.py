@@ -82,10 +82,14 @@ class Gateway:
         """What the shell tells of emitters: `begin`, folders' files, and reports of runs."""
         self.mcp_servers = parts.mcp_servers
         """What the shell tells of MCP servers."""
+        self.traces = parts.traces
+        """What the shell tells of the export of spans."""
         self.part_questions = parts.part_questions
         """What parts ask the person."""
         self.answered = context.tickets.answered
         """Takes a ticket and the answer to its effect."""
+        self.proof = parts.proof
+        """What the shell tells of ledgers and folders: `begin`."""
         self.policies, self.tool_hosts = parts.policies, parts.tool_hosts
         """What the shell tells of rules, and of the token for tools alone."""
         self._handlers = handlers(parts)

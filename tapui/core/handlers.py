@@ -11,11 +11,15 @@ from tapui.core.deadlines import Due
 from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
 from tapui.wire import builtin as b
+from tapui.wire import changes as c
 from tapui.wire import emitters as e
+from tapui.wire import goals as g
 from tapui.wire import host as h
 from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
+from tapui.wire import proving as v
+from tapui.wire import reviews as r
 from tapui.wire import steering as s
 from tapui.wire import tower as t
 from tapui.wire.errors import ErrorCode, WireError
@@ -51,15 +55,19 @@ def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
         m.NowText: parts.host.now_text,
         h.HookPreToolUse: parts.caller.hook_pre_tool_use,
         h.PromptSubmitted: parts.caller.prompt_submitted,
+        h.TurnEnding: parts.turn_ends.ending,
         h.ModeResult: parts.host.mode_result,
         h.ApprovalRequest: parts.host.approval_request,
+        h.ApprovalAskResult: parts.modes.asked_in_window,
         h.ApprovalWithdraw: parts.host.approval_withdraw,
         h.SessionsUnattached: parts.host.unattached,
+        h.HostLooked: parts.host.looked,
         h.SessionSent: parts.session_events.sent,
         h.HostNotice: parts.host.notice,
         s.SessionStarted: parts.starts.started,
         s.OrderResult: parts.orders.result,
         s.ModelsList: parts.orders.models_listed,
+        h.SessionLooked: parts.session_states.looked,
         m.ToolInvoke: parts.caller.tool_invoke,
         m.ToolAbort: parts.caller.tool_abort,
         t.TowerHello: parts.tower.hello,
@@ -71,6 +79,7 @@ def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
         t.InjectsResume: parts.tower.injects_resume,
         t.SessionMode: parts.tower.session_mode,
         t.SessionBudget: parts.spending.set,
+        t.ToolsSwitch: parts.tool_switches.switch,
         s.SessionTell: parts.orders.tell,
         s.SessionStop: parts.orders.stop,
         s.SessionCompact: parts.orders.compact,
@@ -86,8 +95,34 @@ def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
         e.EmitterFilter: parts.emitter_orders.filter,
         e.EmitterTry: parts.emitter_orders.try_filter,
         e.EmitterKeep: parts.emitter_orders.keep,
+        v.ProofRun: parts.person_checks.run,
+        v.ProofStop: parts.person_checks.stop,
+        v.ProofSendBack: parts.person_checks.send_back,
+        g.GoalOpen: parts.goal_requests.open,
+        g.GoalChange: parts.goal_requests.change,
+        g.GoalVerify: parts.goal_requests.verify,
+        g.GoalNote: parts.goal_requests.note,
+        g.GoalDrop: parts.goal_requests.drop,
+        g.SurfaceAllow: parts.goal_requests.allow,
+        g.GoalsRead: parts.goal_requests.read,
+        g.GoalAsked: parts.goal_requests.create,
+        g.GoalUpdateAsked: parts.goal_requests.update,
+        g.SessionGoalsRead: parts.goal_requests.listed,
+        g.VerifyAsked: parts.goal_requests.verify_asked,
+        g.AuditAsked: parts.goal_requests.audit,
+        r.ReviewAsked: parts.reviews.asked,
+        r.FindingDispose: parts.reviews.dispose,
         t.ToolsRead: parts.reading.tools_read,
+        s.AgentsRead: parts.starts.agents_read,
         t.TurnsRead: parts.reading.turns_read,
+        t.SpansRead: parts.reading.spans_read,
+        c.ChangesRead: parts.comparisons.read,
+        c.DiffRead: parts.comparisons.diff,
+        c.FileSee: parts.person_marks.see,
+        c.FilePutBack: parts.comparisons.put_back,
+        c.NoteKeep: parts.person_marks.keep,
+        c.NoteDrop: parts.person_marks.drop,
+        c.NotesTell: parts.person_marks.tell,
         t.StreamRead: parts.reading.stream_read,
         t.DetailRead: parts.reading.detail_read,
         t.InspectStart: parts.inspecting.start,
@@ -96,7 +131,7 @@ def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
         t.TokenMint: parts.tower.token_mint,
         t.GatewayStop: parts.tower.gateway_stop,
         b.StreamPost: parts.builtin.stream_post,
-        b.StateRead: parts.builtin.state_read,
+        b.StateRead: parts.session_states.read,
         b.ModeRequest: parts.builtin.mode_request,
         b.ModeRequestCancel: parts.builtin.mode_request_cancel,
         b.EmitterAsked: parts.agent_emitters.start,
@@ -105,6 +140,7 @@ def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
         b.EmitterRulesAsked: parts.agent_emitters.set_rules,
         b.InjectorAsked: parts.agent_emitters.set_injector,
         b.EmittersRead: parts.agent_emitters.read,
+        b.RecordsAsked: parts.builtin.records_asked,
     }
     of_state = {
         standing: {kind: takes[kind] for kind in legal.values()}
@@ -144,6 +180,7 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.MODE_SET: parts.modes.due,
         Due.ORDER: parts.orders.due,
         Due.MODELS: parts.orders.models_due,
+        Due.LOOK: parts.session_states.due,
         Due.START: parts.starts.due,
         Due.IDENTITY: parts.providers.forget,
         Due.GATE: parts.gates.due,
@@ -154,5 +191,8 @@ def due_handlers(parts: Parts) -> dict[Due, Callable[[Any], None]]:
         Due.TOOL_SESSIONS: lambda _: parts.tool_hosts.look(),
         Due.EMITTER: parts.runs.due,
         Due.COUNTS: parts.emitters.counts_due,
+        Due.PROOF: parts.person_checks.due,
+        Due.GOAL: parts.goal_deadlines.due,
         Due.STREAMS: lambda key: parts.streams.release(*key),
+        Due.DROPPED: parts.budgets.due,
     }

@@ -16,7 +16,10 @@ from tapui.wire.mcp_servers import McpServer
 
 @dataclass(eq=False, repr=False)
 class McpServers(CorePart):
-    """Nothing is asked of the shell until it can run servers (`begin`)."""
+    """Which sessions have MCP servers, and the status and tokens of these.
+
+    Nothing is asked of the shell until it can run servers (`begin`).
+    """
 
     sessions: OpenSessions
     trustees: Trustees
@@ -57,7 +60,7 @@ class McpServers(CorePart):
     def token(self, session_id: str) -> Secret | None:
         """Make a token with which a server enters one session; None when that has ended.
 
-        It is good for the session that takes the other's place, and dies with it.
+        It is good for the session that takes the other's place, and is revoked with it.
         """
         session = self.sessions.get(session_id)
         if session is None or not session.is_open:

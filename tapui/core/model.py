@@ -81,10 +81,14 @@ class Connection:
     host_kind: str = ""
     host_asks_hooks: bool = False
     host_applies_sections: bool | None = None
+    host_session_looks: bool = False
+    """Whether this host answers `session.look`."""
     host_starts: bool = False
     """Whether this host starts sessions."""
     host_launches: bool = False
     """Whether it starts a host that does."""
+    host_looks: bool = False
+    """Whether this host looks for sessions and has not told yet that its first look is over."""
     is_interactive: bool = False
     """Whether a person uses this tower."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
@@ -131,10 +135,14 @@ class OpenSession:
     host: ConnectionId
     is_local: bool
     agents: dict[str, list[str] | None]
+    agent_notes: dict[str, str]
+    """What its custom agents are for, by name, as far as its host says."""
     reserved_tools: frozenset[str] | None
     """Its own tools; None: its host does not say."""
     shell_tools: frozenset[str]
     """Its own tools that run commands: rules call them `shell`."""
+    named_shells: frozenset[str]
+    """Those of them that its host named: of these alone it is taken what a shell told."""
     pid: int | None
     """Its own process, of which no descendant answers for the person."""
     own_mcp_servers: frozenset[str] | None
@@ -151,6 +159,8 @@ class OpenSession:
     is_gone: bool = False
     """Every provider has left after its end, and the host was told."""
     tools: "dict[str, RegisteredTool]" = field(default_factory=dict)
+    tools_off: dict[str, list[str]] = field(default_factory=dict)
+    """What the person has switched off, by provider: names of tools; an empty list is all."""
     tool_names: dict[str, list[str]] = field(default_factory=dict)
     """The names of each provider's tools, by provider id."""
     providers: "dict[str, ConnectedProvider]" = field(default_factory=dict)
@@ -165,6 +175,8 @@ class OpenSession:
     """Child session id → name of its agent."""
     native_calls: "dict[str, NativeCall]" = field(default_factory=dict)
     """Calls of the session's own tools under way, by the host's id."""
+    behind: dict[str, Call] = field(default_factory=dict)
+    """Calls of its own shells whose commands went on in the background, by the host's id."""
     prompt_runs: int = 0
     """Runs of prompts of its agent's, of emitters that were started anew since."""
     agent_denials: SlidingWindow = field(
@@ -200,6 +212,10 @@ class OpenSession:
     """What the person allowed exactly so until the session ends."""
     given_rules: tuple[PolicyRule, ...] = ()
     """Rules with which the session was started."""
+    until: str = ""
+    """The goal that it was started with: each of its turns is about that, which ends with it."""
+    tries: int = limits.TRIES
+    """How often its agent is sent back in one turn."""
     owner: Connection | None = None
     """The connection with which the session ends."""
     awaits_history: bool = False
@@ -210,8 +226,16 @@ class OpenSession:
     """When the towers were last told what its agent writes."""
     orders: "dict[str, PendingOrder]" = field(default_factory=dict)
     """Orders of the person that are under way, by id."""
+    mode_denials: SlidingWindow = field(
+        default_factory=lambda: SlidingWindow(limits.MODEL_DENIALS, limits.MODEL_DENIALS_SECONDS)
+    )
+    """Modes that were asked for in its own window, and were not granted."""
     trace: "TurnTrace | None" = None
     """The trace of its turn, or of the turn that a prompt is to begin."""
+    agents_traced: "dict[str, AgentTrace]" = field(default_factory=dict)
+    """The spans of its subagents at work, by the ids of their child sessions."""
+    spans_dropped: int = 0
+    """Spans between turns that were too many, since the last one that was recorded."""
     leaving: "dict[ConnectedProvider, None]" = field(default_factory=dict)
     """Providers that were told `shutdown.pending` and have not answered."""
     shutdown: Deadline | None = None
@@ -223,6 +247,15 @@ class OpenSession:
     def reserves(self, tool: str) -> bool:
         """Return whether a tool is the session's own, as far as its host says."""
         return self.reserved_tools is not None and tool in self.reserved_tools
+
+    def has_off(self, entry: "RegisteredTool") -> bool:
+        """Return whether the person has switched a tool off."""
+        names = self.tools_off.get(entry.owner)
+        return names is not None and (not names or entry.tool.name in names)
+
+    def tools_on(self) -> "list[RegisteredTool]":
+        """Return the tools that are offered, in order of registration."""
+        return [one for one in self.tools.values() if not self.has_off(one)]
 
     @property
     def is_main(self) -> bool:
@@ -404,14 +437,33 @@ class TurnTrace:
     """Spans that wait for the trace to be known."""
 
 
-@dataclass(slots=True, frozen=True)
-class NativeCall:
+@dataclass(slots=True, eq=False)
+class AgentTrace:
+    """The span of a subagent at work. `trace` is that of the turn in which it began."""
+
+    agent: str
+    tool_call_id: str | None
+    span_id: str
+    parent_id: str | None
+    """The span of the subagent that launched it; None for the turn."""
+    trace: TurnTrace | None
+    started: float
+    started_at: str
+
+
+class NativeCall(Struct, frozen=True):
     """A call of a session's own tool under way: the id that is shown, and when it began."""
 
     call_id: str
     started: float
     agent_id: str | None = None
     """The subagent that made it, by the id of its child session."""
+    printed: float | None = None
+    """When its output was shown last."""
+    trace: TurnTrace | None = None
+    """The turn's, when it began."""
+    parent_id: str | None = None
+    """The span of that subagent; None for the turn."""
 
 
 @dataclass(slots=True, eq=False)

@@ -1,9 +1,12 @@
-"""Traces: one span for each turn, gate, wait for a place, call at a provider, and prompt.
+"""Traces: one span for each turn, subagent, gate, wait for a place, call, prompt, run and batch of
+lines.
 
 A call has the trace of the `traceparent` that came with it (W3C Trace Context, version 00, strictly
 read), else that of its session's turn. A turn takes the first trace that comes from outside; until
-there is one, or a call without one, its spans wait. Spans name tools, providers and ids; they hold
-no argument, result, prompt or error text.
+there is one, or a call without one, its spans wait. A turn that a prompt of the gateway begins in a
+session that was started here has its trace before: the prompt goes with it. Spans name tools,
+providers and ids; they hold no argument, result or prompt, and of errors only the last line on
+stderr of a run that failed.
 """
 
 import re
@@ -13,13 +16,23 @@ from msgspec.structs import replace
 
 from tapui.core.context import CoreContext
 from tapui.core.emitters.emitter import LiveEmitter, LiveRun
-from tapui.core.model import HeldInject, Inquiry, OpenSession, PendingCall, TurnTrace
+from tapui.core.model import (
+    AgentTrace,
+    HeldInject,
+    Inquiry,
+    NativeCall,
+    OpenSession,
+    PendingCall,
+    TurnTrace,
+)
+from tapui.core.streams.streams import full_name
 from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
 from tapui.wire.emitters import RunStatus
 from tapui.wire.errors import CallError
-from tapui.wire.events import SpanEnded
-from tapui.wire.subjects import Call, Span, SpanName, SpanStatus
+from tapui.wire.events import SpanEnded, SpansExported
+from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.subjects import Call, Span, SpanExport, SpanName, SpanStatus
 
 _FORM = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})", re.ASCII)
 _NO_TRACE, _NO_SPAN = "0" * 32, "0" * 16
@@ -50,7 +63,14 @@ def written(trace_id: str, span_id: str) -> str:
     return f"00-{trace_id}-{span_id}-01"
 
 
-_CODES = frozenset(str(code) for code in CallError)
+_STATUSES: dict[str | None, SpanStatus] = {
+    None: "ok",
+    CallError.CANCELLED: "cancelled",
+    CallError.STOPPED: "cancelled",
+    CallError.DENIED: "denied",
+}
+"""By the error code of a call; others are errors."""
+_CODES: dict[str | None, str | None] = {None: None} | {str(code): str(code) for code in CallError}
 _OTHER_CODE = "OTHER"
 """Stands for a code that a provider made up: it may say anything."""
 _OF_RUN: dict[RunStatus, SpanStatus] = {
@@ -68,7 +88,7 @@ class Traces:
     def __init__(self, context: CoreContext, *, is_on: bool) -> None:
         self._clock, self._out, self._ids = context.clock, context.out, context.ids
         self._is_on = is_on
-        self._room = 0
+        self._room = self._route_room = 0
         self._second_ends = 0.0
 
     # Calls
@@ -98,7 +118,7 @@ class Traces:
                 call,
                 span_id=self._ids.span(),
                 started_at=call.view.started_at,
-                duration=self._since(call.started),
+                duration=_milliseconds(self._clock.now - call.started),
             ),
         )
 
@@ -111,7 +131,7 @@ class Traces:
             call,
             span_id=call.span_id,
             started_at=call.sent_at,
-            duration=self._since(call.sent),
+            duration=_milliseconds(self._clock.now - call.sent),
         )
         call.span_id = ""
         self._emit(call.session, span)
@@ -130,7 +150,95 @@ class Traces:
         if not turn.trace_id:
             self._settle(call.session, turn, call.trace_id or self._ids.trace())
         if parent is None:
-            call.trace_id, call.parent_id = turn.trace_id, turn.span_id
+            agent = self.agent_span(call.session, call.view.agent_id)
+            call.trace_id, call.parent_id = turn.trace_id, agent or turn.span_id
+
+    # Calls of a session's own tools, and its subagents
+
+    def own_ended(
+        self, session: OpenSession, tool_call_id: str, native: NativeCall, call: Call
+    ) -> None:
+        """A call of a session's own tools has ended, or was given up."""
+        if not self._is_on or not self._has_room(session):
+            return
+        turn = native.trace
+        trace_id = turn.trace_id if turn is not None else ""
+        span = Span(
+            trace_id=trace_id,
+            span_id=self._ids.span(),
+            parent_id=native.parent_id or (turn.span_id if turn is not None else None),
+            name="tool",
+            started_at=call.started_at,
+            duration=_milliseconds(self._clock.now - native.started),
+            status=_STATUSES.get(call.error_code, "error"),
+            code=_CODES.get(call.error_code, _OTHER_CODE),
+            tool=call.tool,
+            call_id=call.id,
+            agent_id=call.agent_id,
+            tool_call_id=tool_call_id,
+        )
+        if trace_id:
+            self._emit(session, span)
+        else:
+            self._add(session, span, turn)
+
+    def agent_span(self, session: OpenSession, agent_id: str | None) -> str | None:
+        """Return the span of a subagent at work; None for the session's own agent."""
+        known = session.agents_traced.get(agent_id) if agent_id is not None else None
+        return known.span_id if known is not None else None
+
+    def agent_began(
+        self, session: OpenSession, child_id: str, agent: str, tool_call_id: str | None
+    ) -> None:
+        """A subagent is at work; `tool_call_id` is the call that launched it."""
+        if not self._is_on:
+            return
+        if child_id in session.agents_traced:
+            self.agents_ended(session, "cancelled", child_id=child_id)
+        elif len(session.agents_traced) >= limits.MAX_SUBAGENTS:
+            self.agents_ended(session, "cancelled", child_id=next(iter(session.agents_traced)))
+        launch = session.native_calls.get(tool_call_id) if tool_call_id is not None else None
+        session.agents_traced[child_id] = AgentTrace(
+            agent=agent,
+            tool_call_id=tool_call_id,
+            span_id=self._ids.span(),
+            parent_id=launch.parent_id if launch is not None else None,
+            trace=session.trace,
+            started=self._clock.now,
+            started_at=self._clock.timestamp(),
+        )
+
+    def agents_ended(
+        self,
+        session: OpenSession,
+        status: SpanStatus,
+        *,
+        child_id: str | None = None,
+        tool_call_id: str | None = None,
+    ) -> None:
+        """Subagents of a session have ended: that of a child session, those that a call launched,
+        or all."""
+        for id_, agent in list(session.agents_traced.items()):
+            is_one = child_id in (None, id_) and tool_call_id in (None, agent.tool_call_id)
+            if not is_one:
+                continue
+            del session.agents_traced[id_]
+            if not self._is_wanted(session, None):
+                continue
+            turn = agent.trace
+            span = Span(
+                trace_id="",
+                span_id=agent.span_id,
+                parent_id=agent.parent_id,
+                name="agent",
+                started_at=agent.started_at,
+                duration=_milliseconds(self._clock.now - agent.started),
+                status=status,
+                agent_id=id_,
+                agent=agent.agent,
+                tool_call_id=agent.tool_call_id,
+            )
+            self._add(session, span, turn)
 
     # Gates and prompts
 
@@ -147,17 +255,43 @@ class Traces:
             parent_id=parent.span_id if parent is not None else None,
             name="gate",
             started_at=view.started_at,
-            duration=self._since(inquiry.began),
+            duration=_milliseconds(self._clock.now - inquiry.began),
             status="denied" if view.state == "deny" else "ok",
             tool=view.tool,
             provider=", ".join(view.providers)[: limits.MAX_NAME],
         )
-        self._add(inquiry.session, span)
+        self._add(inquiry.session, span, inquiry.session.trace)
 
     def prompt_began(self, session: OpenSession) -> None:
-        """A prompt is on its way to a session: spans until its turn begins belong to that."""
-        if self._is_on and session.trace is None and session.is_open:
+        """A prompt is on its way to a session: spans until its turn begins belong to that. In the
+        session `local` none will begin."""
+        is_wanted = self._is_on and session.is_open and not session.is_local
+        if is_wanted and session.trace is None:
             session.trace = TurnTrace(self._ids.span())
+
+    def sent_along(self, session: OpenSession, run: tuple[str, str] | None = None) -> str | None:
+        """Return the `traceparent` of the turn that a prompt of the gateway begins, or goes into.
+
+        None but for sessions that were started here. `run` is that of the emitter whose prompt it
+        is: its trace is the turn's.
+        """
+        if not session.view.headless:
+            return None
+        self.prompt_began(session)
+        turn = session.trace
+        if turn is None:
+            return None
+        if not turn.trace_id:
+            self._settle(session, turn, run[0] if run is not None else self._ids.trace())
+        return written(turn.trace_id, turn.span_id)
+
+    def exported(self, export: SpanExport) -> None:
+        """Record how the live export of spans goes."""
+        self._out.emit(SpansExported(export))
+
+    def first_turn(self) -> TurnTrace | None:
+        """Return the trace of the first turn of a session that is to be started with a prompt."""
+        return TurnTrace(self._ids.span(), self._ids.trace()) if self._is_on else None
 
     def prompt_ended(self, session: OpenSession, began: tuple[float, str]) -> None:
         """A prompt was prepared. `began` is the clock's time then, and the same as RFC 3339."""
@@ -168,9 +302,9 @@ class Traces:
             span_id=self._ids.span(),
             name="prompt",
             started_at=began[1],
-            duration=self._since(began[0]),
+            duration=_milliseconds(self._clock.now - began[0]),
         )
-        self._add(session, span)
+        self._add(session, span, session.trace)
 
     def dispatched(self, session: OpenSession, inject: HeldInject, *, is_ok: bool) -> None:
         """An inject has led to a turn, or to none.
@@ -186,17 +320,66 @@ class Traces:
             parent_id=parent[1] if parent is not None else None,
             name="dispatch",
             started_at=began[1],
-            duration=self._since(began[0]),
+            duration=_milliseconds(self._clock.now - began[0]),
             status="ok" if is_ok else "error",
             provider=inject.source.label if parent is None else None,
             emitter=inject.source.name if parent is not None else None,
         )
-        self._add(session, span)
+        self._add(session, span, session.trace)
 
     # Emitters
 
-    def run_ended(self, emitter: LiveEmitter, run: LiveRun, status: RunStatus, code: str) -> None:
+    def routed(self, emitter: LiveEmitter, run: LiveRun, *, is_last: bool = False) -> None:
+        """Lines of a run were taken since the last time. Where there are too many spans of such
+        batches, the lines join the next one, but for the run's last."""
+        batch = run.batch
+        if batch is None or not self._has_route_room(is_last=is_last):
+            return
+        if not self._is_wanted(emitter.session, None):
+            return
+        run.batch = None
+        tally, before = run.tally, batch.before
+        lines = max(run.counts.lines, run.counts.dropped + tally.total) - run.routed
+        run.routed += lines
+        span = Span(
+            trace_id=run.trace_id,
+            span_id=self._ids.span(),
+            parent_id=run.span_id,
+            name="route",
+            started_at=batch.began_at,
+            duration=_milliseconds(batch.ended - batch.began),
+            emitter=emitter.name,
+            emitter_id=emitter.stable_id,
+            run=run.number,
+            stream=full_name(emitter.stream, BUILTIN_PROVIDER),
+            from_seq=batch.first,
+            to_seq=batch.last,
+            lines=lines,
+            kept=tally.kept - before.kept,
+            surfaced=tally.surfaced - before.surfaced,
+            injected=tally.injected - before.injected,
+            held=tally.held - before.held,
+        )
+        self._emit(emitter.session, span)
+
+    def _has_route_room(self, *, is_last: bool) -> bool:
+        if self._clock.now >= self._second_ends:
+            self._begin_second()
+        if self._route_room > 0:
+            self._route_room -= 1
+            return True
+        return is_last
+
+    def run_ended(
+        self,
+        emitter: LiveEmitter,
+        run: LiveRun,
+        status: RunStatus,
+        code: str,
+        error: str | None = None,
+    ) -> None:
         """A run of an emitter has ended; its counts are known."""
+        self.routed(emitter, run, is_last=True)
         if not self._is_wanted(emitter.session, None):
             return
         is_command = emitter.plan.command is not None
@@ -205,15 +388,18 @@ class Traces:
             span_id=run.span_id,
             name="emitter",
             started_at=run.began_at,
-            duration=self._since(run.began),
+            duration=_milliseconds(self._clock.now - run.began),
             status=_OF_RUN[status],
             code=code or None,
             emitter=emitter.name,
+            emitter_id=emitter.stable_id,
             run=run.number,
             lines=run.counts.lines if is_command else None,
             kept=run.tally.kept if is_command else None,
             surfaced=run.tally.surfaced if is_command else None,
             injected=run.tally.injected if is_command else None,
+            held=run.tally.held if is_command else None,
+            error=error,
         )
         self._emit(emitter.session, span)
 
@@ -241,7 +427,8 @@ class Traces:
         known.started, known.started_at = self._clock.now, began
 
     def session_ended(self, session: OpenSession) -> None:
-        """The turn of a session ends with it."""
+        """The turn of a session ends with it, and so do its subagents."""
+        self.agents_ended(session, "cancelled")
         if session.trace is not None:
             self._turn_ended(session, session.trace)
 
@@ -256,10 +443,12 @@ class Traces:
             span_id=trace.span_id,
             name="turn",
             started_at=trace.started_at,
-            duration=self._since(trace.started),
+            duration=_milliseconds(self._clock.now - trace.started),
             status=_OF_TURN.get(turn.state, "cancelled") if turn is not None else "cancelled",
             turn=turn.number if turn is not None else None,
             dropped=trace.dropped,
+            model=session.view.model,
+            usage=turn.usage if turn is not None and turn.usage.calls else None,
         )
         self._emit(session, span)
 
@@ -270,22 +459,21 @@ class Traces:
 
     # Spans
 
-    def _add(self, session: OpenSession, span: Span) -> None:
-        """Record a span of a session's turn, once it is known which trace that has."""
-        turn = session.trace
+    def _add(self, session: OpenSession, span: Span, turn: TurnTrace | None) -> None:
+        """Record a span of a turn, once it is known which trace that has."""
         if span.trace_id:
             if turn is not None and not turn.trace_id:
                 self._settle(session, turn, span.trace_id)
         elif turn is None:
             span = replace(span, trace_id=self._ids.trace())
         elif turn.trace_id:
-            span = replace(span, trace_id=turn.trace_id, parent_id=turn.span_id)
+            span = _of_turn(span, turn)
         elif len(turn.waiting) < limits.MAX_WAITING_SPANS:
             turn.waiting.append(span)
             return
         else:
             self._settle(session, turn, self._ids.trace())
-            span = replace(span, trace_id=turn.trace_id, parent_id=turn.span_id)
+            span = _of_turn(span, turn)
         self._emit(session, span)
 
     def _settle(self, session: OpenSession, turn: TurnTrace, trace_id: str) -> None:
@@ -293,28 +481,41 @@ class Traces:
         turn.trace_id = trace_id
         waiting, turn.waiting = turn.waiting, []
         for span in waiting:
-            self._emit(session, replace(span, trace_id=trace_id, parent_id=turn.span_id))
+            self._emit(session, _of_turn(span, turn))
 
     def _is_wanted(self, session: OpenSession, parent: TraceParent | None) -> bool:
         """Return whether a span is recorded. Follows the caller's sampled flag."""
         if not self._is_on or (parent is not None and not parent.is_sampled):
             return False
-        now = self._clock.now
-        if now >= self._second_ends:
-            self._second_ends, self._room = now + 1.0, limits.MAX_SPANS
+        return self._has_room(session)
+
+    def _has_room(self, session: OpenSession) -> bool:
+        """Return whether one more span is recorded now; one that is not is counted."""
+        if self._clock.now >= self._second_ends:
+            self._begin_second()
         if self._room > 0:
             self._room -= 1
             return True
         if session.trace is not None:
             session.trace.dropped += 1
+        else:
+            session.spans_dropped += 1
         return False
 
-    def _since(self, began: float) -> float:
-        """Return the milliseconds since then, to the microsecond."""
-        return int((self._clock.now - began) * 1e6 + 0.5) / 1000
+    def _begin_second(self) -> None:
+        self._second_ends = self._clock.now + 1.0
+        self._room, self._route_room = limits.MAX_SPANS, limits.MAX_ROUTE_SPANS
 
     def _emit(self, session: OpenSession, span: Span) -> None:
-        self._out.emit(SpanEnded(session_id=session.id, span=span))
+        if session.spans_dropped:
+            span = replace(span, dropped=span.dropped + session.spans_dropped)
+            session.spans_dropped = 0
+        self._out.emit(SpanEnded(span, session.id), is_watched=False)
+
+
+def _of_turn(span: Span, turn: TurnTrace) -> Span:
+    """Return a span with its turn's trace, below the turn where it has no other parent."""
+    return replace(span, trace_id=turn.trace_id, parent_id=span.parent_id or turn.span_id)
 
 
 def _of_call(
@@ -328,8 +529,8 @@ def _of_call(
         name=name,
         started_at=started_at,
         duration=duration,
-        status=_status(view),
-        code=_code(view),
+        status=_STATUSES.get(view.error_code, "error"),
+        code=_CODES.get(view.error_code, _OTHER_CODE),
         tool=view.tool,
         provider=call.provider.label,
         call_id=view.id,
@@ -337,12 +538,6 @@ def _of_call(
     )
 
 
-def _status(view: Call) -> SpanStatus:
-    if view.error_code is None:
-        return "ok"
-    return "cancelled" if view.error_code == CallError.CANCELLED else "error"
-
-
-def _code(view: Call) -> str | None:
-    code = view.error_code
-    return code if code is None or code in _CODES else _OTHER_CODE
+def _milliseconds(seconds: float) -> float:
+    """Return seconds as milliseconds, to the microsecond."""
+    return int(seconds * 1e6 + 0.5) / 1000

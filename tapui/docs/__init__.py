@@ -7,6 +7,7 @@ TOPICS = {
     "start": "installing, the demo, how tapui ends",
     "attaching": "finding sessions, port, extension",
     "approving": "requests, and who may answer them",
+    "proof": "done: checked, failed, unchecked",
     "steering": "prompts, stops, modes, models",
     "headless": "`tapui run`: sessions without a screen",
     "alarms": "when you are called; budgets",
@@ -15,7 +16,12 @@ TOPICS = {
     "emitters": "commands and prompts beside a session",
     "mcp": "MCP servers and MCP clients",
     "providers": "writing, running, trying providers",
+    "tools": "tool files of a folder; memory",
+    "services": "CI for agents: runs, failures, pushes",
+    "findings": "what security scanners found",
+    "browser": "web pages that an agent sees",
     "records": "what is kept; search, usage, replay",
+    "query": "questions to the records; SQL",
     "keys": "the tower's keys",
     "commands": "the command line",
     "settings": "the settings, with their defaults",
@@ -26,6 +32,7 @@ TOPICS = {
     "interface": "the wire: connections, rules, messages",
     "messages": "the wire in tables; shapes, limits",
     "threats": "who could do harm, what stops them",
+    "census": "the source, counted before and after",
 }
 """Each topic and what it is about, in the order in which they are listed."""
 

@@ -53,6 +53,22 @@ def private_folder(base: Path, *parts: str) -> Path:
     return base.joinpath(*parts)
 
 
+def unwritable(folder: Path) -> str | None:
+    """Return why no file can be written into a folder of the person's, which need not be there yet;
+    None where one can. Nothing is changed."""
+    here = folder
+    while not os.path.lexists(here) and here != here.parent:
+        here = here.parent
+    if here == folder and here.is_symlink():
+        return f"{here} is a link"
+    if not here.is_dir():
+        return f"{here} is no folder"
+    if not os.access(here, os.W_OK | os.X_OK):
+        return f"{here} cannot be written"
+    disk = os.statvfs(here)
+    return f"the disk of {here} is full" if disk.f_blocks and not disk.f_bavail else None
+
+
 def write(folder: int, name: str, data: bytes, *, is_lasting: bool = True) -> None:
     """Put a file of mode 0600 into the open folder, replacing what has the name.
 

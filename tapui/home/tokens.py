@@ -28,7 +28,7 @@ from tapui.secret import Secret
 PROVIDER_TOKEN_NAME = ".provider-token"  # noqa: S105 - a file's name
 _FOLDER = ("extensions", "tap")
 _PROBE_TIMEOUT = 0.2
-FILE = "tools-token"
+TOOLS_TOKEN_NAME = "tools-token"  # noqa: S105 - a file's name
 _TOKEN = re.compile(r"ttk-[A-Za-z0-9_-]{43}\Z")
 _MAX_BYTES = 1024
 
@@ -93,7 +93,7 @@ class ProviderTokenFile:
                     " providers of this one need their token by environment or from its run folder"
                 )
             private_file.write(folder.fd, PROVIDER_TOKEN_NAME, token.reveal().encode())
-        except FolderHeldError as error:
+        except FolderHeldError as error:  # only `open` raises it, and then leaves nothing open
             raise TokenFileUnavailable(
                 f"{path} belongs to another running gateway ({error.strerror});"
                 " providers of this one need their token by environment or from its run folder"
@@ -125,13 +125,13 @@ class ProviderTokenFile:
 
 @dataclass(frozen=True, slots=True)
 class ToolsTokenFile:
-    """The file in one state folder."""
+    """The tools-token of a state folder."""
 
     state: Path
 
     @property
     def path(self) -> Path:
-        return self.state / FILE
+        return self.state / TOOLS_TOKEN_NAME
 
     def read(self) -> Secret | None:
         """Return the token; None where there is no file.
@@ -159,7 +159,7 @@ class ToolsTokenFile:
                 return False
         folder = os.open(private_folder(self.state), os.O_RDONLY | os.O_DIRECTORY)
         try:
-            private_file.write(folder, FILE, fresh_token("ttk-").reveal().encode())
+            private_file.write(folder, TOOLS_TOKEN_NAME, fresh_token("ttk-").reveal().encode())
         finally:
             os.close(folder)
         return True

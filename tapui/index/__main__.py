@@ -41,7 +41,7 @@ def main() -> int:
     options = parser.parse_args()
     logging.basicConfig(format=_LOG_FORMAT, level=logging.INFO, stream=sys.stderr)
     os.nice(_NICE)
-    while True:
+    while not _is_orphaned():  # what a parent that is gone had may have been removed since
         try:
             with writing(options.state) as connection:
                 _keep(connection, options.state, options.idle, options.keep_days)
@@ -58,7 +58,8 @@ def main() -> int:
             where = safe_text(str(error.filename or options.state))
             _log.warning("the index cannot be kept: %s: %s", where, error.strerror or error)
             return 1
-        return 0
+        break
+    return 0
 
 
 def _keep(connection: sqlite3.Connection, state: Path, idle: float, days: int | None) -> None:

@@ -2,7 +2,6 @@
 
 import re
 import sqlite3
-import time
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,13 +10,15 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from tapui import times
+from tapui.index.facts import FactWriter, IndexFact, Open
+from tapui.index.numbering import first_id
 from tapui.index.store import SHARD_BYTES, create_shard, words_table
 from tapui.projection.approvals import by_whom, command_line, subject
 from tapui.projection.changes import MAX_HUNK_BYTES, Edit, Hunk
-from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.state import State
 from tapui.projection.summary import head_strings, summary_of
+from tapui.projection.turns.programs import has_failed
 from tapui.projection.words import order_words
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -33,9 +34,6 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)("?)')
 
 MAX_TITLE = 120
 """Characters of a row's title."""
-_BITS = 10
-_LATEST = 7_258_118_400
-"""2200-01-01, in seconds: what says that it is later is from then."""
 _PLAIN = 256
 _CHUNK = 2_000
 
@@ -116,7 +114,8 @@ def _result(event: ev.CallFinished, call: subjects.Call, state: State) -> Found:
     title = f"{call.tool} {summary_of(began) if began else ''}".strip()
     texts = _texts(call.data, call.data_cut)
     file = call.file.path if call.file is not None else None
-    kind: RowKind = "error" if call.state == "failed" else "result"
+    is_error = call.state == "failed" and has_failed(call)
+    kind: RowKind = "error" if is_error else "result"
     text = _joined(call.error, file, *texts, *(call.context or ()))
     return Found(kind, title, text, call.id, _is_cut(event, call))
 
@@ -181,7 +180,8 @@ def _joined(*texts: str | None) -> str:
 
 @dataclass(slots=True)
 class IndexRow:
-    """What is written of one record: where it stands, whose it is, what is found in it."""
+    """What is written of one record: where it stands, whose it is, what is found in it, and the
+    facts that it tells. Without `found` no words lead to it."""
 
     file: int
     offset: int
@@ -190,29 +190,13 @@ class IndexRow:
     seq: int
     ts: str
     turn: int | None
-    found: Found
+    found: Found | None
     edits: list[Edit] = field(default_factory=list)
+    facts: list[IndexFact] = field(default_factory=list)
 
-
-def first_id(ts: str) -> int | None:
-    """Return the lowest number that a row of this time can have; None for no time."""
-    seconds = times.epoch(ts)
-    return None if seconds is None else id_at(seconds)
-
-
-def id_at(seconds: float) -> int:
-    """Return the lowest number of rows of this time, in seconds since the epoch.
-
-    Rows are numbered by time, not by when they were indexed: the newest come first without
-    sorting.
-    """
-    return round(min(max(seconds, 0.0), _LATEST) * 1_000_000) << _BITS
-
-
-def time_of(number: int) -> str:
-    """Return when the row of a number happened, RFC 3339 in UTC."""
-    seconds, micros = divmod(number >> _BITS, 1_000_000)
-    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{micros:06}Z"
+    @property
+    def place(self) -> tuple[int, int, int | None, int, int, int | None]:
+        return self.file, self.offset, self.session, self.run, self.seq, self.turn
 
 
 def scope_of(session: int | None) -> str:
@@ -241,30 +225,41 @@ def hunks_of(stored: bytes) -> list[Hunk]:
 
 
 class RowWriter:
-    """Writes rows into the newest shard; the caller's transaction holds them together."""
+    """Writes rows into the newest shard; the caller's transaction holds them together.
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    Without `has_words` no words lead to them.
+    """
+
+    def __init__(
+        self, connection: sqlite3.Connection, facts: FactWriter, *, has_words: bool = True
+    ) -> None:
         self._connection = connection
+        self._has_words = has_words
+        self._facts = facts
         newest = connection.execute("SELECT id, bytes FROM shards ORDER BY id DESC LIMIT 1")
         row: tuple[int, int] = newest.fetchone() or (0, SHARD_BYTES)
         self._shard, self._bytes = row
 
-    def write(self, rows: Iterable[IndexRow]) -> None:
+    def write(self, rows: Iterable[IndexRow], open_: Open) -> None:
         last = 0
         words: list[tuple[int, str, str]] = []
         for base, row in sorted(_numbered(rows), key=lambda item: (item[0], item[1].seq)):
             if self._bytes >= SHARD_BYTES:
                 self._flush(words)
                 self._shard, self._bytes = create_shard(self._connection), 0
-            last = self._insert(max(base, last + 1), row)
+            last = max(base, last + 1)
+            if row.found is not None:
+                last = self._insert(last, row, row.found)
+                if self._has_words:
+                    words.append((last, row.found.text, scope_of(row.session)))
+                self._bytes += len(row.found.text)
             for edit in row.edits:
                 self._insert_edit(last, row, edit)
-            words.append((last, row.found.text, scope_of(row.session)))
-            self._bytes += len(row.found.text)
+            for fact in row.facts:
+                open_.written(fact, self._facts.write(fact, row.place, last))
         self._flush(words)
 
-    def _insert(self, number: int, row: IndexRow) -> int:
-        found = row.found
+    def _insert(self, number: int, row: IndexRow, found: Found) -> int:
         values = (
             self._shard, row.file, row.offset, row.session, row.run, row.seq, found.kind,
             row.turn, found.call_id, found.is_cut, found.title[:MAX_TITLE], packed(found.text),
@@ -285,11 +280,11 @@ class RowWriter:
         kept = zlib.compress(hunks if len(hunks) <= MAX_HUNK_BYTES else b"[]", 1)
         name = edit.path.rpartition("/")[2]
         self._connection.execute(
-            "INSERT INTO changes (row, file, name, path, added, removed, is_probable, is_whole,"
-            " hunks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO changes (row, file, session, run, seq, turn, name, path, added, removed,"
+            " is_probable, is_whole, hunks) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                number, row.file, name, edit.path, edit.added, edit.removed, edit.is_probable,
-                edit.is_whole, kept,
+                number, row.file, row.session, row.run, row.seq, row.turn, name, edit.path,
+                edit.added, edit.removed, edit.is_probable, edit.is_whole, kept,
             ),
         )  # fmt: skip
 
@@ -329,6 +324,7 @@ class RowWriter:
             connection.execute("COMMIT")
         connection.execute("DELETE FROM changes WHERE file = ?", (file,))
         connection.execute("DELETE FROM usage WHERE file = ?", (file,))
+        self._facts.remove(file)
         connection.execute("DELETE FROM files WHERE id = ?", (file,))
         touched -= self._drop_empty()
         for shard in touched:  # words that were taken out are in its older parts until then

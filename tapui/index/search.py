@@ -9,24 +9,30 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from tapui.index.rows import hunks_of, id_at, scope_of, time_of, unpacked
-from tapui.index.sources import lines_between, opened, record_files
+from tapui.index.asking import Ref
+from tapui.index.numbering import BITS, first_id, id_at, time_of
+from tapui.index.rows import hunks_of, scope_of, unpacked
+from tapui.index.sources import lines_between, opened, record_files, unread
 from tapui.index.store import (
     IndexMissing,
     IndexUnusable,
+    check_reports,
+    damaged_lines,
     index_path,
+    read_offsets,
     reading,
     report_damage,
     words_table,
 )
+from tapui.index.views import install
 from tapui.records.reader import Record, parse
 from tapui.wire import events as ev
 from tapui.wire.subjects import Approval
@@ -170,6 +176,49 @@ class Progress(Struct, rename="camel", frozen=True):
         return self.done >= self.total
 
 
+class IndexStanding(Struct, rename="camel", frozen=True):
+    """How the index stands: bytes of records that it has read, and all of them, and how many lines
+    of them are damaged: no records, and passed over. `missing`: none was made yet. `fault`: why it
+    cannot be read; it is made again."""
+
+    state: Literal["current", "behind", "missing", "unusable"]
+    done: int = 0
+    total: int = 0
+    fault: str = ""
+    damaged: int = 0
+
+
+def standing(state_dir: Path) -> IndexStanding:
+    """Return how the index of a home stands, without making it."""
+    search = Search(state_dir)
+    try:
+        check_reports(state_dir)
+        progress, damaged = search.progress(), search.damaged()
+    except IndexMissing:
+        return IndexStanding("missing")
+    except (IndexUnusable, sqlite3.Error, OSError) as error:
+        return IndexStanding("unusable", fault=str(error))
+    finally:
+        search.close()
+    state: Literal["current", "behind"] = "current" if progress.is_complete else "behind"
+    return IndexStanding(state, progress.done, progress.total, damaged=damaged)
+
+
+def damaged_files(state_dir: Path) -> list[tuple[Path, int]]:
+    """Return the files of records that have damaged lines, the most damaged first, and how many
+    each has; none where the index cannot be read."""
+    search = Search(state_dir)
+    sql = "SELECT id, damaged FROM main.files WHERE damaged ORDER BY damaged DESC, id"
+    try:
+        found = search.opened().execute(sql).fetchall()
+        places = [(search.path_of(file), count) for file, count in found]
+    except (IndexUnusable, sqlite3.Error):
+        return []
+    finally:
+        search.close()
+    return [(path, count) for path, count in places if path is not None]
+
+
 class Search:
     """Reads the index of a home. Methods raise `IndexUnusable` where there is none to read.
 
@@ -179,13 +228,24 @@ class Search:
     def __init__(self, state_dir: Path) -> None:
         self._state_dir = state_dir
         self._connection: sqlite3.Connection | None = None
+        self._viewed: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._files: dict[int, Path | None] = {}
 
     def close(self) -> None:
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        for one in (self._connection, self._viewed):
+            if one is not None:
+                one.close()
+        self._connection = self._viewed = None
+
+    def viewed(self) -> sqlite3.Connection:
+        """Return a connection in which the views stand, as of now. Raises `IndexUnusable` and
+        `sqlite3.Error`."""
+        self.opened()
+        if self._viewed is None:
+            self._viewed = reading(self._state_dir)
+        install(self._viewed)
+        return self._viewed
 
     def interrupt(self) -> None:
         """End what is being looked for in another thread, with `IndexUnusable` there."""
@@ -222,6 +282,21 @@ class Search:
         except sqlite3.Error as error:
             raise self.unusable(error) from None
         return Progress(*row)
+
+    def damaged(self) -> int:
+        """Return how many lines of the records are no records."""
+        try:
+            return damaged_lines(self.opened())
+        except sqlite3.Error as error:
+            raise self.unusable(error) from None
+
+    def unread(self, folders: Iterable[Path]) -> int:
+        """Return how many bytes of the records of folders are not indexed yet."""
+        try:
+            offsets = read_offsets(self.opened())
+        except sqlite3.Error as error:
+            raise self.unusable(error) from None
+        return unread(folders, offsets)
 
     def session_ids(self, beginning: str) -> list[str]:
         """Return the ids of sessions that are, or else begin with, the text."""
@@ -296,6 +371,21 @@ class Search:
                 newest = sorted((*newest, *(hit.id for hit in hits)), reverse=True)[:limit]
                 yield hits
 
+    def hit_of(self, record: Record) -> Hit | None:
+        """Return the row of a record, None for one that has none. Raises `IndexUnusable`."""
+        first = first_id(record.ts)
+        if first is None:
+            return None
+        self._files.clear()
+        try:
+            connection = self.opened()
+            sql = f"{_ROW} WHERE r.id BETWEEN ? AND ? AND r.seq = ? AND u.name = ?"
+            within = first - (1 << BITS), first + (2 << BITS)  # a number is rounded
+            row = connection.execute(sql, (*within, record.seq, record.run)).fetchone()
+            return None if row is None else self._hit(connection, row, query_of(""))
+        except (sqlite3.Error, zlib.error) as error:
+            raise self.unusable(error) from None
+
     def _changed(
         self,
         connection: sqlite3.Connection,
@@ -360,6 +450,40 @@ class Search:
 def record_of(hit: Hit) -> Record | None:
     """Return the record that a hit leads to, or None if it is no longer there."""
     return record_at(Path(hit.path), hit.offset, hit.run, hit.seq)
+
+
+_SEARCHED = 4 * 1024 * 1024
+
+
+def record_of_ref(folders: Iterable[Path], ref: Ref) -> Record | None:
+    """Return the record that a ref leads to, or None where there is none.
+
+    The files are looked through for how its line begins: that needs no index.
+    """
+    head = b'{"v":1,"run":%s,"seq":%d,' % (msgspec.json.encode(ref.run), ref.seq)
+    for folder in folders:
+        for source in record_files(folder):
+            if ref.collection and source.path.name.partition(".")[0] != ref.collection:
+                continue
+            with contextlib.suppress(OSError), opened(source.path) as fd:  # deleted meanwhile
+                for offset in _places(fd, head):
+                    found = record_at(source.path, offset, ref.run, ref.seq)
+                    if found is not None:
+                        return found
+    return None
+
+
+def _places(fd: int, head: bytes) -> Iterator[int]:
+    """Yield where a text stands in a file. Raises `OSError`."""
+    at = 0
+    while block := os.pread(fd, _SEARCHED, at):
+        found = block.find(head)
+        while found >= 0:
+            yield at + found
+            found = block.find(head, found + 1)
+        if len(block) < len(head):
+            return
+        at += len(block) - len(head) + 1
 
 
 def record_at(path: Path, offset: int, run: str, seq: int) -> Record | None:

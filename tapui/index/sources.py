@@ -6,9 +6,10 @@ import heapq
 import os
 import stat
 import time
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from tapui.records import register
 from tapui.records.reader import ALL_COLLECTIONS, Record, parse
@@ -26,6 +27,8 @@ _ACTIVE_SECONDS = 10.0
 _RECENT_SECONDS = 3600.0
 _NEWEST = 32
 """Folders that were registered last: what a gateway begins to write to is registered first."""
+_TAIL = 64 * 1024
+"""An unfinished record at a file's end is looked for in so much of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,10 @@ class Source:
     inode: int
     size: int
     head: bytes
+
+    @property
+    def collection(self) -> str:
+        return self.path.name.partition(".")[0]
 
     def is_of(self, head: bytes) -> bool:
         """Return whether the file begins as it did when `head` was read."""
@@ -66,6 +73,20 @@ def record_files(folder: Path) -> list[Source]:
                     found.append(Source(path, info.st_dev, info.st_ino, info.st_size, head))
     # One that was rotated while we looked is listed twice.
     return list({(one.device, one.inode): one for one in found}.values())
+
+
+def unread(folders: Iterable[Path], offsets: Mapping[tuple[int, int], int]) -> int:
+    """Return how many bytes of whole records lie beyond how far the files of folders were read,
+    by (device, inode). The unfinished end of a file is none of them."""
+    found = 0
+    for source in (one for folder in folders for one in record_files(folder)):
+        offset = offsets.get((source.device, source.inode), 0)
+        if source.size <= offset:
+            continue
+        with contextlib.suppress(OSError), opened_source(source) as fd:  # gone: nothing to read
+            is_whole = source.size - offset > _TAIL or b"\n" in os.pread(fd, _TAIL, offset)
+            found += source.size - offset if is_whole else 0
+    return found
 
 
 @contextlib.contextmanager
@@ -111,8 +132,7 @@ def lines_between(fd: int, start: int, end: int) -> Iterator[tuple[int, int, byt
             pieces.append(last)
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
+class Placed(NamedTuple):
     """A record and where it stands; `record` is None for a line that is none."""
 
     source: Source
@@ -141,7 +161,7 @@ def in_order(offsets: Mapping[Source, int]) -> Iterator[Placed]:
     order = ReadingOrder()
     collections: dict[str, list[Source]] = {}
     for one in offsets:
-        collections.setdefault(one.path.name.partition(".")[0], []).append(one)
+        collections.setdefault(one.collection, []).append(one)
     live = [files[-1] for files in collections.values()]
     beyond = [order.key(record) for one in live if (record := _first_after(one)) is not None]
     stop = min(beyond, default=None)

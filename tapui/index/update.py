@@ -13,20 +13,32 @@ from typing import Literal
 
 import msgspec
 
-from tapui.index import usage
-from tapui.index.folder_state import FolderState
-from tapui.index.rows import IndexRow, RowWriter, found_in
+from tapui.index.facts import (
+    FactWriter,
+    IndexFact,
+    Names,
+    facts_in,
+    shows_proof,
+    tells_facts,
+    turn_values,
+)
+from tapui.index.folder_fold import FolderFold
+from tapui.index.numbering import first_id
+from tapui.index.rows import Found, IndexRow, RowWriter, found_in
 from tapui.index.sources import Placed, Source, in_order, record_files, record_folders
 from tapui.index.store import IndexHeld, discard, index_path, is_damage, writing
-from tapui.index.usage import UsageRow
+from tapui.index.usage import UsageRow, UsageWriter, usage_in
 from tapui.projection.changes import Edit, edits_of
 from tapui.projection.fold import fold
 from tapui.projection.state import State
+from tapui.projection.turns.earlier_turns import interrupted
+from tapui.projection.turns.turn import LiveTurn
 from tapui.records.reader import Record
 from tapui.text import safe_text
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.surrogates import without_surrogates
+from tapui.wire.turns import TurnHead
 
 _log = logging.getLogger(__name__)
 
@@ -38,11 +50,31 @@ _BATCH_BYTES = 2 * 1024 * 1024
 
 
 @dataclass(slots=True)
+class _BegunTurn:
+    """A turn as it stands, and the first record of it in the batch."""
+
+    turn: LiveTurn | TurnHead
+    row: IndexRow
+
+
+@dataclass(slots=True)
+class _SessionRow:
+    """A session as it was told last, with the record that told it."""
+
+    session: subjects.Session
+    row: IndexRow
+    is_opening: bool
+
+
+@dataclass(slots=True)
 class _Batch:
     """What one transaction writes of a folder."""
 
     rows: list[IndexRow] = field(default_factory=list)
     usage: list[UsageRow] = field(default_factory=list)
+    turns: dict[tuple[int, str], _BegunTurn] = field(default_factory=dict)
+    """Turns that are new or changed, by session and beginning."""
+    sessions: dict[int, _SessionRow] = field(default_factory=dict)
     bytes: int = 0
     damaged: dict[int, int] = field(default_factory=dict)
     offsets: dict[int, int] = field(default_factory=dict)
@@ -57,7 +89,8 @@ class Updater:
     """Reads new records into an index that is open for writing.
 
     `stop` is asked now and then: once it returns True, what was read is kept and the rest is left.
-    `progress` gets the bytes done and the bytes in all.
+    `progress` gets the bytes done and the bytes in all. `is_for_one`: the index is made for one
+    question, so that no words lead to its rows and nothing goes on from what was read.
     """
 
     def __init__(
@@ -66,14 +99,19 @@ class Updater:
         *,
         stop: Callable[[], bool] = lambda: False,
         progress: Callable[[int, int], None] = lambda _done, _total: None,
+        is_for_one: bool = False,
     ) -> None:
         self._connection = connection
+        self.is_for_one = is_for_one
         self._stop = stop
         self._progress = progress
-        self._rows = RowWriter(connection)
+        self.names = Names(connection)
+        self._facts = FactWriter(connection, self.names)
+        self._rows = RowWriter(connection, self._facts, has_words=not is_for_one)
+        self._usage = UsageWriter(connection, self.names)
+        self._proven_runs: set[int] = set()
         self._runs: dict[str, int] = dict(_pairs(connection, "SELECT name, id FROM runs"))
         self._sessions: dict[str, int] = dict(_pairs(connection, "SELECT name, id FROM sessions"))
-        self._labels: dict[str, tuple[str, str]] = {}
         self._done = self._total = 0
         self._told_faults: set[Path] = set()
 
@@ -116,6 +154,27 @@ class Updater:
             self._told_faults.add(path)
             _log.warning("%s is not indexed: %s", safe_text(str(path)), error.strerror or error)
 
+    def add(
+        self, name: str, placed: Iterable[Placed], on_written: Callable[[], None] = lambda: None
+    ) -> None:
+        """Write records that are in no folder of records, of one file after the other.
+
+        `on_written` is called after each transaction but the last. Raises `sqlite3.Error`.
+        """
+        number = self._number_of(Path(name))
+        reading: FolderReading | None = None
+        for one in placed:
+            if reading is None:
+                numbers, offsets = self._known(number, [one.source])
+                reading = FolderReading(self, number, numbers, offsets)
+            reading.take(one)
+            if reading.batch.is_full:
+                reading.flush()
+                on_written()
+        if reading is not None:
+            reading.end()
+            reading.flush()
+
     # What is gone
 
     def _forget_others(self, found: dict[Path, list[Source]]) -> None:
@@ -129,11 +188,17 @@ class Updater:
     def _forget(self, number: int) -> None:
         of_folder = "SELECT id FROM files WHERE folder = ?"
         for (file,) in self._connection.execute(of_folder, (number,)).fetchall():
-            self._rows.remove(file)
+            self._remove(file)
         self._connection.execute("DELETE FROM checkpoints WHERE folder = ?", (number,))
         self._connection.execute(
-            "UPDATE folders SET state = NULL, open = NULL, bytes = 0 WHERE id = ?", (number,)
+            "UPDATE folders SET state = NULL, open = NULL, facts = NULL, bytes = 0 WHERE id = ?",
+            (number,),
         )
+
+    def _remove(self, file: int) -> None:
+        self._rows.remove(file)
+        self.names.purge()
+        self._usage.forget()
 
     # One folder
 
@@ -144,7 +209,7 @@ class Updater:
             return True
         if any(time.time() - _written(one.path) < _FRESH_SECONDS for one in files):
             time.sleep(SETTLE_SECONDS)
-        reading = _FolderReading(self, number, numbers, offsets)
+        reading = FolderReading(self, number, numbers, offsets)
         for placed in in_order(offsets):
             reading.take(placed)
             if reading.batch.is_full:
@@ -189,7 +254,7 @@ class Updater:
                 break
         for identity, (file, _, _, _) in list(known.items()):
             if identity not in here:
-                self._rows.remove(file)
+                self._remove(file)
                 del known[identity]
         numbers: dict[Source, int] = {}
         offsets: dict[Source, int] = {}
@@ -223,24 +288,45 @@ class Updater:
 
     def _number(self, table: str, known: dict[str, int], name: str) -> int:
         if name not in known:
-            more = ", '', ''" if table == "sessions" else ""
+            more = (", label, cwd", ", '', ''") if table == "sessions" else ("", "")
             cursor = self._connection.execute(
-                f"INSERT INTO {table} VALUES (NULL, ?{more})",
-                (name,),
+                f"INSERT INTO {table} (name{more[0]}) VALUES (?{more[1]})", (name,)
             )
             assert cursor.lastrowid is not None
             known[name] = cursor.lastrowid
         return known[name]
 
-    def name_session(self, session: subjects.Session) -> None:
-        said = (session.label, session.cwd)
-        if self._labels.get(session.id) != said:
-            self._labels[session.id] = said
-            number = self.session_number(session.id)
-            self._connection.execute(
-                "UPDATE sessions SET label = ?, cwd = ? WHERE id = ?",
-                (*map(without_surrogates, said), number),
-            )
+    def note_proof(self, run: int) -> None:
+        """Note that the tapui of a run keeps a ledger."""
+        if run not in self._proven_runs:
+            self._proven_runs.add(run)
+            self._connection.execute("UPDATE runs SET has_proof = 1 WHERE id = ?", (run,))
+
+    def _write_session(self, number: int, told: _SessionRow) -> None:
+        session, row, text = told.session, told.row, without_surrogates
+        where = "1" if told.is_opening else "file IS NULL"
+        self._connection.execute(
+            "UPDATE sessions SET at = ?, file = ?, offset = ?, run = ?, seq = ?"
+            f" WHERE id = ? AND {where}",
+            (first_id(session.opened_at), row.file, row.offset, row.run, row.seq, number),
+        )
+        self._connection.execute(
+            "UPDATE sessions SET label = ?, cwd = ?, host = ?, state = ?, mode = ?, model = ?,"
+            " started_by = ?, ended = ?, reason = ? WHERE id = ?",
+            (
+                text(session.label), text(session.cwd), self.names.number(session.host),
+                session.state, session.mode, self.names.number(session.model),
+                self.names.number(session.started_by), session.ended_at,
+                None if session.reason is None else text(session.reason), number,
+            ),
+        )  # fmt: skip
+
+    def _write_turn(self, begun: _BegunTurn) -> None:
+        turn, row = begun.turn, begun.row
+        number = first_id(turn.started_at)
+        if number is not None and row.session is not None:
+            fact = IndexFact("turns", turn_values(turn), at=number)
+            self._facts.write(fact, (*row.place[:-1], turn.number), number)
 
     # Transactions
 
@@ -248,19 +334,23 @@ class Updater:
         if not self._connection.in_transaction:
             self._connection.execute("BEGIN IMMEDIATE")
 
-    def commit(self, batch: _Batch, state: FolderState, places: dict[tuple[int, int], int]) -> None:
+    def commit(self, batch: _Batch, state: FolderFold, places: dict[tuple[int, int], int]) -> None:
         """Write a batch and how far its files were read, all of it or nothing."""
         connection = self._connection
         self.begin()
         try:
-            self._rows.write(batch.rows)
-            usage.write(connection, batch.usage)
+            for number, told in batch.sessions.items():
+                self._write_session(number, told)
+            self._rows.write(batch.rows, state.facts)
+            for begun in batch.turns.values():
+                self._write_turn(begun)
+            self._usage.write(batch.usage)
             for file, offset in batch.offsets.items():
                 connection.execute(
                     "UPDATE files SET offset = ?, damaged = damaged + ? WHERE id = ?",
                     (offset, batch.damaged.get(file, 0), file),
                 )
-            if batch.last is not None:
+            if batch.last is not None and not self.is_for_one:
                 state.save(connection)
                 if state.is_due(connection):
                     at = (batch.last.run, batch.last.seq, batch.last.ts)
@@ -279,18 +369,18 @@ class Updater:
         self._total = max(self._total, self._done)
         self._progress(self._done, self._total)
 
-    def loaded(self, number: int) -> FolderState:
+    def loaded(self, number: int) -> FolderFold:
         """Return what is remembered of a folder; a state that is of no use is begun anew."""
         row = self._connection.execute(
-            "SELECT state, open, bytes FROM folders WHERE id = ?", (number,)
+            "SELECT state, open, facts, bytes FROM folders WHERE id = ?", (number,)
         ).fetchone()
         try:
-            return FolderState(number, row)
+            return FolderFold(number, row)
         except (zlib.error, msgspec.DecodeError, UnicodeDecodeError) as error:
             raise sqlite3.DatabaseError(f"a folder's state cannot be read: {error}") from None
 
 
-class _FolderReading:
+class FolderReading:
     """One pass over a folder's new records."""
 
     def __init__(
@@ -302,6 +392,9 @@ class _FolderReading:
     ) -> None:
         self._updater = updater
         self._numbers = numbers
+        self._newest: IndexRow | None = None
+        self._noted: LiveTurn | None = None
+        """The turn that was the newest when turns were noted last in the batch."""
         self._folder = updater.loaded(number)
         self._places = {(one.device, one.inode): offset for one, offset in offsets.items()}
         self.batch = _Batch()
@@ -316,53 +409,115 @@ class _FolderReading:
         batch.offsets[file] = self._places[source.device, source.inode] = placed.end
         record = placed.record
         if record is None:
-            batch.damaged[file] = batch.damaged.get(file, 0) + (size > 1)
+            batch.damaged[file] = batch.damaged.get(file, 0) + 1
             return
         batch.last = record
         if record.event is not None:
             self._index(record, record.event, file, placed.begin)
 
     def _index(self, record: Record, event: ev.AnyEvent, file: int, offset: int) -> None:
-        state = self._folder.state
-        found = found_in(event, state)
-        edits = self._edits(event, state)
+        updater, state = self._updater, self._folder.state
+        began = self._began(event)
+        # For one question lines are counted as the host tells them, not by a diff of the arguments.
+        edits = self._edits(event, None if updater.is_for_one else began)
+        found = self._found(event, state, edits)
+        facts: list[IndexFact] = []
+        if tells_facts(event):
+            facts += facts_in(event, record.run, state, began, self._folder.facts)
         fold(state, event, record.ts)
-        session = getattr(event, "session", None)
-        self._updater.begin()
-        if isinstance(session, subjects.Session):
-            self._updater.name_session(session)
-        self._use(record, event, file)
-        if found is None:
-            return
+        updater.begin()
         row = IndexRow(
             file=file,
             offset=offset,
-            session=self._updater.session_number(record.session_id),
-            run=self._updater.run_number(record.run),
+            session=updater.session_number(record.session_id),
+            run=updater.run_number(record.run),
             seq=record.seq,
             ts=record.ts,
             turn=turn_of(state, record.session_id),
             found=found,
             edits=edits,
+            facts=facts,
         )
-        self.batch.rows.append(row)
+        self._newest = row
+        if found is not None or facts:
+            self.batch.rows.append(row)
+        if shows_proof(event):
+            updater.note_proof(row.run)
+        session = getattr(event, "session", None)
+        if isinstance(session, subjects.Session) and row.session is not None:
+            is_opening = isinstance(event, ev.SessionOpened | ev.SessionReplaced)
+            known = self.batch.sessions.get(row.session)
+            if known is not None and known.is_opening and not is_opening:
+                row, is_opening = known.row, True
+            assert row.session is not None
+            self.batch.sessions[row.session] = _SessionRow(session, row, is_opening)
+        self._use(event, row)
+        self._note_turns(record, event, row)
 
-    def _use(self, record: Record, event: ev.AnyEvent, file: int) -> None:
-        for model, used, is_total in usage.usage_in(event):
-            session = self._updater.session_number(record.session_id)
-            if session is not None:
-                number = record.seq if is_total else None
-                name = without_surrogates(model)
-                row = UsageRow(file, session, record.ts, name, number, used)
-                self.batch.usage.append(row)
+    def _found(self, event: ev.AnyEvent, state: State, edits: list[Edit]) -> Found | None:
+        if not self._updater.is_for_one:
+            return found_in(event, state)
+        if isinstance(event, ev.CallStarted) or (isinstance(event, ev.CallFinished) and edits):
+            return Found("call", "", "", event.call.id)
+        is_error = isinstance(event, ev.SessionHappened) and tells_facts(event)
+        return found_in(event, state) if is_error else None
 
-    def _edits(self, event: ev.AnyEvent, state: State) -> list[Edit]:
+    def end(self) -> None:
+        """Nothing more comes: what was under way is not known any more."""
+        row = self._newest
+        turns = self._folder.state.turns
+        for session_turns in turns.values() if row is not None else ():
+            latest = session_turns.latest
+            if latest is not None and latest.ended_at is None and row is not None:
+                interrupted(session_turns)
+                self.batch.turns.setdefault(
+                    (row.session or 0, latest.started_at), _BegunTurn(latest, row)
+                )
+
+    def _note_turns(self, record: Record, event: ev.AnyEvent, row: IndexRow) -> None:
+        """Note which turns a record has begun, changed, or told of."""
+        turns = self._folder.state.turns.get(record.session_id or "")
+        if turns is None or row.session is None:
+            return
+        newest = turns.latest
+        if newest is self._noted and not isinstance(event, ev.TurnsRestored | ev.TurnProved):
+            return
+        self._noted = newest
+        changed: list[LiveTurn | TurnHead] = []
+        if isinstance(event, ev.TurnsRestored):
+            changed += [turn.head for turn in event.turns]
+        if isinstance(event, ev.TurnProved):
+            proved = turns.begun_at(event.started_at)
+            changed += [proved] if proved is not None else []
+        # The newest ends where the next begins: that one is looked at, too.
+        changed += [one for one in turns.turns[-2:] if not one.is_history]
+        for turn in changed:
+            key = (row.session, turn.started_at)
+            known = self.batch.turns.get(key)
+            if known is None or known.turn is not turn:
+                self.batch.turns[key] = _BegunTurn(turn, row if known is None else known.row)
+
+    def _use(self, event: ev.AnyEvent, row: IndexRow) -> None:
+        if row.session is None:
+            return
+        for model, used, is_total in usage_in(event):
+            turns = self._folder.state.turns.get(getattr(event, "session_id", ""))
+            turn = turns.running if turns is not None else None
+            is_again = turn is not None and turn.sent_back > 0
+            self.batch.usage.append(UsageRow(row.place, row.ts, model, is_total, used, is_again))
+
+    def _began(self, event: ev.AnyEvent) -> subjects.Call | None:
+        """Return the call, as it was started, that ends with a record."""
         if isinstance(event, ev.CallStarted):
             self._folder.began(event.call)
         if not isinstance(event, ev.CallFinished):
+            return None
+        return self._folder.open.pop(event.call.id, None)
+
+    def _edits(self, event: ev.AnyEvent, began: subjects.Call | None) -> list[Edit]:
+        if not isinstance(event, ev.CallFinished):
             return []
-        began = self._folder.open.pop(event.call.id, None)
-        session = state.sessions.get(event.session_id)
+        session = self._folder.state.sessions.get(event.session_id)
         cwd = session.cwd if session is not None else "/"
         return [
             msgspec.structs.replace(edit, path=os.path.normpath(os.path.join(cwd, edit.path)))  # noqa: PTH118 - text, not a path of ours
@@ -372,6 +527,7 @@ class _FolderReading:
     def flush(self) -> None:
         self._updater.commit(self.batch, self._folder, self._places)
         self.batch = _Batch()
+        self._noted = None
 
 
 def turn_of(state: State, session_id: str | None) -> int | None:

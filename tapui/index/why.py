@@ -1,5 +1,6 @@
 """Why a file looks as it does: its changes, and the last one that touched a line."""
 
+import errno
 import os
 import sqlite3
 import zlib
@@ -10,12 +11,17 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from tapui.index.rows import hunks_of, id_at, time_of, unpacked
+from tapui.index.numbering import id_at, time_of
+from tapui.index.rows import hunks_of, unpacked
 from tapui.index.search import Search
 from tapui.projection.changes import Hunk, changed_lines
 
 MAX_CHANGES = 2_000
 """Changes of one file that are looked at, the newest first."""
+
+
+MAX_FILE = 16 * 1024 * 1024
+"""Bytes of a file in which a line is looked for."""
 
 
 class Change(Struct, rename="camel", frozen=True):
@@ -46,6 +52,14 @@ class Blame:
 
     change: Change
     is_sure: bool
+
+
+def lines_of(path: Path) -> list[str]:
+    """Return the lines of a file as it stands. Raises `OSError`, also where it is larger than
+    `MAX_FILE`."""
+    if path.stat().st_size > MAX_FILE:
+        raise OSError(errno.EFBIG, "it is too large to look for a line in it")
+    return path.read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
 
 
 def changes_of(search: Search, path: Path, *, since: float | None = None) -> list[Change]:

@@ -6,8 +6,8 @@ rule: shells have more ways to hide a program than a list of them would have ent
 
 import re
 import unicodedata
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,7 @@ _MAX_NESTED = 4
 """How many shells within shells are looked into."""
 _BLANK = re.compile(rb"(?:(?:[ \t]|\\\n)*[ \t](?:[ \t]|\\\n)*)?")
 """What may stand between the words of a command. A newline after a backslash joins, by itself."""
-_GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
+GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
 """What may stand between commands."""
 _STRUCTURE = re.compile(r"[|&;<>(){}`\[\n]")
 _BRACES = re.compile(r"\{.*(?:,|\.\.)", re.DOTALL)
@@ -45,10 +45,11 @@ _LISTED = frozenset(
 )
 """Nodes that only join commands."""
 _JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", "!", "\n"})
-_REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
+REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
+_WRITING = REDIRECTS - {"<", "<&", ">&-", "<&-"}
 _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 """Words in which a shell sees nothing but themselves."""
-_DESCRIPTOR = re.compile(r"[0-9]+")
+DESCRIPTOR = re.compile(r"[0-9]+")
 _NOWHERE = "/dev/null"
 UNPARSED = "it cannot be parsed"
 """The doubt about a text of which the grammar makes no command."""
@@ -80,12 +81,18 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class CommandPart:
-    """One simple command. `text` is as it was written, `words` are without quotes and escapes."""
+    """One simple command. `text` is as it was written, `words` are without quotes and escapes.
+
+    `redirections` is what follows it, or the list that it ends, as it was written. `writes` are the
+    files that redirections write, without quotes and escapes.
+    """
 
     text: str
     words: tuple[str, ...]
     expanding: frozenset[int] = frozenset()
     """The places of words that begin with a pattern of file names."""
+    redirections: str = ""
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -129,31 +136,39 @@ def parsed(text: str) -> ParsedCommand:
     return _parse(text, 0)
 
 
-def _parse(text: str, nesting: int) -> ParsedCommand:
-    found = ParsedCommand()
+def syntax(text: str) -> "tuple[Node, bytes] | str":
+    """Return a command's tree with what was parsed in its place, or why it is not parsed."""
     if len(text) > MAX_COMMAND:
-        found.doubt(f"it is longer than {MAX_COMMAND:,} characters")
-        found.is_vast = True
-    elif len(_STRUCTURE.findall(text)) > MAX_STRUCTURE:
-        found.doubt(f"it has more than {MAX_STRUCTURE:,} signs that join and nest commands")
-        found.is_vast = True
-    elif sum(map(text.count, " \t")) > MAX_BLANKS:
-        found.doubt(f"it has more than {MAX_BLANKS:,} blanks")
-        found.is_vast = True
-    if found.is_vast:
-        return found
-    if strange := next((one for one in text if _is_strange(one)), None):
-        found.doubt(f"it has the character U+{ord(strange):04X}, which does not show")
+        return f"it is longer than {MAX_COMMAND:,} characters"
+    if len(_STRUCTURE.findall(text)) > MAX_STRUCTURE:
+        return f"it has more than {MAX_STRUCTURE:,} signs that join and nest commands"
+    if sum(map(text.count, " \t")) > MAX_BLANKS:
+        return f"it has more than {MAX_BLANKS:,} blanks"
     source = _stand_in(text)
     root = _parser().parse(source).root_node
-    if root.descendant_count > _MAX_NODES:
-        found.doubt("it has too many parts")
+    return "it has too many parts" if root.descendant_count > _MAX_NODES else (root, source)
+
+
+def strange_character(text: str) -> str:
+    """Say which character of a text does not show, or shows as another; "" where there is none."""
+    strange = next((one for one in text if _is_strange(one)), None)
+    return f"it has the character U+{ord(strange):04X}, which does not show" if strange else ""
+
+
+def _parse(text: str, nesting: int) -> ParsedCommand:
+    found = ParsedCommand()
+    tree = syntax(text)
+    if isinstance(tree, str):
+        found.doubt(tree)
         found.is_vast = True
         return found
+    root, source = tree
+    if strange := strange_character(text):
+        found.doubt(strange)
     if root.has_error:
         found.doubt(_WORDS["ERROR"])
         found.all += naive_words(text)
-    _Reader(text, source, found).statement(root, 0)
+    CommandReader(text, source, found).statement(root, 0)
     for words in dict.fromkeys(_all_commands(root, text, source)):
         _add(found, words, nesting)
     found.all = list(dict.fromkeys(found.all))
@@ -194,15 +209,18 @@ def _is_strange(character: str) -> bool:
     return unicodedata.category(character)[0] in "CZ" or is_invisible(character)
 
 
-class _Reader:
-    """Collects the parts of a command, and the doubts."""
+class CommandReader:
+    """Collects the parts of a command, and the doubts.
+
+    `source` is what was parsed in the text's place (`syntax`).
+    """
 
     def __init__(self, text: str, source: bytes, found: ParsedCommand) -> None:
         self._whole = text
         self._source = source
         self._found = found
 
-    def _text(self, node: "Node") -> str:
+    def text(self, node: "Node") -> str:
         return self._whole[node.start_byte : node.end_byte]
 
     def _doubt(self, node: "Node") -> None:
@@ -210,7 +228,7 @@ class _Reader:
         words = UNPARSED if node.is_missing else _WORDS.get(kind)
         self._found.doubt(words or f"it has a form that rules do not know ({kind})")
 
-    def _check_gaps(self, node: "Node", blank: re.Pattern[bytes] = _BLANK) -> None:
+    def check_gaps(self, node: "Node", blank: re.Pattern[bytes] = _BLANK) -> None:
         """Doubt what the parser passed over between the nodes."""
         at = node.start_byte
         ends = [(one.start_byte, one.end_byte) for one in node.children]
@@ -224,8 +242,8 @@ class _Reader:
         if depth > _MAX_DEPTH or node.is_missing:
             self._doubt(node)
         elif node.type in _LISTED:
-            self._check_gaps(node, _GAP)
-            if node.type == "compound_statement" and not self._text(node)[1:2].isspace():
+            self.check_gaps(node, GAP)
+            if node.type == "compound_statement" and not self.text(node)[1:2].isspace():
                 self._doubt(node)
             for child in node.children:
                 if child.is_named:
@@ -233,14 +251,18 @@ class _Reader:
                 elif child.type not in _JOINTS or child.is_missing:
                     self._doubt(child)
         elif node.type == "redirected_statement":
-            self._check_gaps(node)
+            self.check_gaps(node)
             if all(child.type == "file_redirect" for child in node.children):
                 self._doubt(node)
+            before = len(self._found.parts)
             for child in node.children:
                 if child.type == "file_redirect":
                     self._redirect(child)
                 else:
                     self.statement(child, depth + 1)
+            if len(self._found.parts) > before:
+                redirects = [one for one in node.children if one.type.endswith("_redirect")]
+                self._redirected(redirects, " ".join(map(self._head, redirects)))
         elif node.type == "command":
             self._command(node)
         else:
@@ -248,10 +270,10 @@ class _Reader:
 
     def _redirect(self, node: "Node") -> None:
         """Take a redirection: to nowhere or to another descriptor, else it is a doubt."""
-        self._check_gaps(node)
+        self.check_gaps(node)
         operator = next((one.type for one in node.children if not one.is_named), "")
         targets = [one for one in node.children if one.is_named and one.type != "file_descriptor"]
-        if operator not in _REDIRECTS or any(map(self._is_no_part, node.children)):
+        if operator not in REDIRECTS or any(map(self._is_no_part, node.children)):
             self._doubt(node)
         elif not targets:
             if not operator.endswith("-"):
@@ -260,40 +282,70 @@ class _Reader:
             self._doubt(node)
         elif targets[0].type == "number" and operator.endswith("&"):
             # The parser's numbers are wider than bash's descriptors: `>&0x1` makes a file `0x1`.
-            if not _DESCRIPTOR.fullmatch(self._text(targets[0])):
+            if not DESCRIPTOR.fullmatch(self.text(targets[0])):
                 self._found.doubt("it writes to a file")
-        elif targets[0].type != "word" or self._text(targets[0]) != _NOWHERE:
+        elif targets[0].type != "word" or self.text(targets[0]) != _NOWHERE:
             is_read = operator.startswith("<")
             self._found.doubt("it reads from a file" if is_read else "it writes to a file")
 
+    def _redirected(self, redirects: Sequence["Node"], text: str) -> None:
+        """Add redirections to the part before them."""
+        last = self._found.parts[-1]
+        self._found.parts[-1] = replace(
+            last,
+            redirections=f"{last.redirections} {text}".strip(),
+            writes=(*last.writes, *(name for one in redirects for name in self._written(one))),
+        )
+
+    def _head(self, redirect: "Node") -> str:
+        """Return a redirection as it was written, of a here-document its first line."""
+        text = self.text(redirect)
+        return text.partition("\n")[0] if redirect.type == "heredoc_redirect" else text
+
+    def _written(self, node: "Node") -> Iterator[str]:
+        """Yield the files that a redirection writes; one behind a here-document is within that."""
+        for child in node.children:
+            if child.type == "file_redirect":
+                yield from self._written(child)
+        operator = next((one.type for one in node.children if not one.is_named), "")
+        if node.type != "file_redirect" or operator not in _WRITING:
+            return
+        for target in node.children:
+            text = self.text(target)
+            if not target.is_named or target.type == "file_descriptor" or text == _NOWHERE:
+                continue
+            if not (operator.endswith("&") and DESCRIPTOR.fullmatch(text)):
+                yield self._decoded(target)
+
     def _is_no_part(self, node: "Node") -> bool:
         """Return whether a part of a redirection is not what the parser takes it for."""
-        is_word = node.type == "file_descriptor" and not _DESCRIPTOR.fullmatch(self._text(node))
+        is_word = node.type == "file_descriptor" and not DESCRIPTOR.fullmatch(self.text(node))
         return node.is_missing or is_word
 
     def _command(self, node: "Node") -> None:
-        self._check_gaps(node)
+        self.check_gaps(node)
         words: list[str] = []
         expanding: set[int] = set()
         for child in node.children:
-            if child.type in ("word", "concatenation") and _EXPANDS.match(self._text(child)):
+            if child.type in ("word", "concatenation") and _EXPANDS.match(self.text(child)):
                 expanding.add(len(words))
             if child.type == "command_name" and len(child.children) == 1:
-                word = self._word(child.children[0])
+                word = self.word(child.children[0])
                 if "*" in word or "?" in word or "[" in word or not word.isascii() or not word:
                     self._found.doubt("the name of its program is a pattern or looks like another")
                 words.append(word)
             elif child.type in ("word", "number", "string", "raw_string", "concatenation"):
-                words.append(self._word(child))
+                words.append(self.word(child))
             elif child.type == "file_redirect":
                 self._redirect(child)
             else:
                 self._doubt(child)
-        self._found.parts.append(CommandPart(self._text(node), tuple(words), frozenset(expanding)))
+        self._found.parts.append(CommandPart(self.text(node), tuple(words), frozenset(expanding)))
+        self._redirected([one for one in node.children if one.type == "file_redirect"], "")
 
-    def _word(self, node: "Node") -> str:
+    def word(self, node: "Node") -> str:
         """Return a word without quotes and escapes; doubt what the shell makes of it."""
-        text = self._text(node)
+        text = self.text(node)
         if node.type == "word" and _PLAIN.fullmatch(text):
             return text
         word = self._decoded(node)
@@ -307,7 +359,7 @@ class _Reader:
         return word
 
     def _decoded(self, node: "Node") -> str:
-        text = self._text(node)
+        text = self.text(node)
         match node.type:
             case "number":
                 return text
@@ -349,13 +401,13 @@ class _Reader:
             for child in node.children:
                 yield from self._unquoted(child)
         elif node.type in ("word", "{", "}", "!"):
-            text = self._text(node)
+            text = self.text(node)
             yield _ESCAPED.sub("", text) if "\\" in text else text
 
 
 def _all_commands(root: "Node", text: str, source: bytes) -> Iterator[tuple[str, ...]]:
     """Yield the words of every simple command in a tree, wherever it stands."""
-    reader = _Reader(text, source, ParsedCommand())
+    reader = CommandReader(text, source, ParsedCommand())
     waiting = [root]
     while waiting:
         node = waiting.pop()

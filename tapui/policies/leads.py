@@ -8,7 +8,7 @@ nothing else) is about these: each further operand must be one of them, too.
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -94,6 +94,15 @@ _NEVER = re.compile(r"(?!)")
 
 
 @dataclass(frozen=True)
+class WrittenPlace:
+    """Where a redirection writes: whether there is such a file, and whether it is outside of the
+    session's folder. Of several places that are meant, one counts."""
+
+    existing: bool
+    outside: bool
+
+
+@dataclass(frozen=True)
 class Leads:
     """What words of a command lead to.
 
@@ -101,7 +110,8 @@ class Leads:
     `folders` are where the command may be when it takes a word. `holding` are real folders that
     hold configuration of a shell, git or Copilot. `home` is the person's folder. `linked` are words
     that name a file with hard links. `below` are the real paths outside of the folder to which
-    links below the folders lead that words name, where the command follows them.
+    links below the folders lead that words name, where the command follows them. `written` are the
+    files that redirections write; those of which that is not known are left out.
     """
 
     words: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -110,6 +120,7 @@ class Leads:
     home: str = ""
     linked: tuple[str, ...] = ()
     below: tuple[str, ...] = ()
+    written: Mapping[str, WrittenPlace] = field(default_factory=dict)
 
     def of(self, word: str) -> tuple[str, ...]:
         """Return the real paths that a word may be."""
@@ -126,10 +137,11 @@ class Leads:
             "home": self.home,
             "linked": list(self.linked),
             "below": list(self.below),
+            "written": {name: asdict(place) for name, place in self.written.items()},
         }
 
 
-_FIELDS = frozenset(one.name for one in fields(Leads))
+_FIELDS = frozenset(one.name for one in fields(Leads)) - {"written"}
 
 
 def leads_of(given: object) -> Leads | None:

@@ -21,7 +21,7 @@ RUNNERS = frozenset(
     toolbox wine cross-env dotenv dotenvx concurrently foreman honcho""".split()  # noqa: SIM905 - readable
 )
 """They run a program or a text among their words."""
-_CHANGE_THE_SHELL = frozenset(
+CHANGE_THE_SHELL = frozenset(
     [
         "alias",
         "unalias",
@@ -254,7 +254,7 @@ def escape(
     if covered < len(words):
         if name in RUNNERS:
             return f"{name} runs what follows it"
-        if name in _CHANGE_THE_SHELL:
+        if name in CHANGE_THE_SHELL:
             return f"{name} changes what later commands do"
         if name in _TAKE_A_SCRIPT and name not in _TAKE_A_SCRIPT_SAFELY:
             return f"{name} runs commands out of its words"

@@ -13,7 +13,7 @@ from tapui.wire.subjects import RuleEffect, RuleSource
 MAX_RULES = 2_000
 """Rules in one file."""
 MAX_FOLDER_RULES = 200
-"""Rules in the file of a repository, whose author may be anybody."""
+"""Rules in the file of a repository, whose author is not trusted."""
 _EFFECTS: tuple[RuleEffect, ...] = get_args(RuleEffect)
 _KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
 _KEYS = frozenset({*_EFFECTS, "kind", "folder", "exact", "reason"})

@@ -28,16 +28,21 @@ _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
 
 @dataclass(frozen=True, slots=True)
 class JudgedPart:
-    """A part of a request: the rule that fits it best; `why` says why none may allow it."""
+    """A part of a request: the rule that fits it best; `why` says why none may allow it.
+
+    `redirections` and `writes` are those of a command's part.
+    """
 
     text: str
     rule: PolicyRule | None = None
     why: str = ""
+    redirections: str = ""
+    writes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A verdict. `effect` None: no rule, so the person is asked as ever.
+    """A verdict. `effect` None: no rule, so the person is asked.
 
     `why` says what keeps rules from allowing the request. `unkeepable` says why not even exactly
     this can be allowed until the session ends; "" where it can. `suspect` is a rule that denies or
@@ -256,7 +261,7 @@ def _of_part(
         else:
             fitting.append(one)
     rule = _best(fitting)
-    return JudgedPart(part.text, rule, "" if rule else why)
+    return JudgedPart(part.text, rule, "" if rule else why, part.redirections, part.writes)
 
 
 def _disagreement(asked: AskedFor, parts: Sequence["CommandPart"]) -> str:

@@ -1,9 +1,11 @@
 """What an approval asks and who asks it, on one line each (nothing here is made safe yet)."""
 
-from tapui.projection.requests.kind import detail_of, session_name
+from collections.abc import Iterable
+
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.permissions import by_rule, rule_name
-from tapui.projection.state import State
+from tapui.projection.requests.request_kind import detail_of, session_name
+from tapui.projection.state import State, is_waiting
 from tapui.wire.events import CommandAsked
 from tapui.wire.subjects import UNCHECKED, YOU, Approval
 
@@ -11,6 +13,8 @@ _OTHERS = {
     "cli": "you, in Copilot",
     "cli-rule": "a rule of Copilot's own",
     "allow-all": "Copilot's allow-all",
+    "setting": "a setting",
+    "nobody": "tapui, as no person could be asked",
 }
 _FORMER_NAME = "tapui"
 """How the person's towers and commands stand in records that were written before `you` did."""
@@ -19,6 +23,12 @@ _FORMER_NAME = "tapui"
 def subject(state: State, approval: Approval) -> str:
     """Return what is asked, where the verb is not shown."""
     return kind_of(approval).about(state, approval, detail_of(approval))
+
+
+def asked_calls(approvals: Iterable[Approval]) -> frozenset[str]:
+    """Return the ids of calls that wait for the person's permission."""
+    asked = (detail_of(one).get("toolCallId") for one in approvals if is_waiting(one))
+    return frozenset(one for one in asked if isinstance(one, str))
 
 
 def verb(approval: Approval) -> str:
@@ -59,11 +69,14 @@ def outcome(approval: Approval) -> str:
         return "timed out"
     if approval.state == "deciding":
         return "a decision is being recorded"
-    if approval.state == "withdrawn":
+    if approval.state == "withdrawn" and approval.answered is None:
         return f"answered by {by}" if by else "withdrawn"
     if approval.state == "failed":
         return f"failed: {approval.reason}" if approval.reason else "failed"
-    return f"{approval.state} by {by}" if by else approval.state
+    state: str = approval.answered or approval.state
+    if state == "denied":
+        state = kind_of(approval).denied(approval)
+    return f"{state} by {by}" if by else state
 
 
 def who(state: State, approval: Approval) -> str:

@@ -1,14 +1,15 @@
 """What a call changed in files: hunks of old and new lines, and paragraphs of them."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
-from tapui.projection.paragraphs import Paragraph, title
+from tapui.projection.paragraphs import DiffMark, Paragraph, title
 from tapui.wire import subjects
+from tapui.wire.changes import DiffHunk
 
 MAX_HUNK_BYTES = 256 * 1024
 """Hunks that are larger are kept by their number of lines only."""
@@ -19,7 +20,9 @@ _WHOLE = ("file_text", "content", "contents", "text", "newFileContents")
 _PATCHES = ("patch", "input", "diff", "command")
 _PATCHING = re.compile(r"^\*\*\* (Add|Update|Delete) File: (.+)$")
 _MOVED = "*** Move to: "
-_UNIFIED = re.compile(r"^@@ -\d+(?:,\d+)? \+(?P<line>\d+)(?:,\d+)? @@")
+_UNIFIED = re.compile(r"^@@ -(?P<old>\d{1,9})(?:,\d+)? \+(?P<line>\d{1,9})(?:,\d+)? @@")
+_NEW_ALONE = re.compile(r"^@@ line (?P<line>\d{1,9})\Z")
+"""As `_hunk_lines` writes it where the old numbers are not known."""
 
 
 class Hunk(Struct, array_like=True, frozen=True):
@@ -183,25 +186,97 @@ _MOST_COMPARED = 4000
 """Lines of one hunk whose old and new ones are compared; else all go and all come."""
 
 
-def changes(diff: str) -> list[Paragraph]:
-    """Return the lines of a diff, and how many of them are not shown.
+def changes(diff: str, path: str = "") -> list[Paragraph]:
+    """Return the lines of a diff with their numbers, and how many of them are not shown.
 
-    Of a file's header its line with the paths is shown, and what else says more than that.
+    Of a file's header its line with the paths is shown, and what else says more than that. `path`
+    is that of the file, where the diff has no header.
     """
     lines = diff.rstrip("\n").split("\n", MAX_LINES)
     over = lines.pop().count("\n") + 1 if len(lines) > MAX_LINES else 0
-    parts: list[Paragraph] = []
-    is_header, said = True, frozenset[str]()
+    return [*_numbered(_diff_lines(lines, path)), *_rest(over)]
+
+
+def hunk_parts(hunks: Sequence[DiffHunk], path: str) -> list[Paragraph]:
+    """Return the lines of hunks of one file, as `changes` does."""
+    lines: list[str] = []
+    over = 0
+    for hunk in hunks:
+        room = MAX_LINES - len(lines) - 1
+        over += max(len(hunk.lines) - room, 0)
+        if room > 0:
+            lines += [f"@@ -{hunk.old} +{hunk.new} @@", *hunk.lines[:room]]
+    return [*_numbered(_diff_lines(lines, path, is_header=False)), *_rest(over)]
+
+
+def reversed_hunk(hunk: DiffHunk) -> DiffHunk:
+    """Return the hunk that takes another one back."""
+    lines: list[str] = []
+    gone: list[str] = []
+    come: list[str] = []
+    newest = lines
+    for line in hunk.lines:
+        if line.startswith("\\"):
+            newest.append(line)
+            continue
+        newest = {"-": come, "+": gone}.get(line[:1], lines)
+        if newest is lines:
+            lines += [*gone, *come]
+            gone.clear()
+            come.clear()
+        newest.append({"-": "+", "+": "-"}.get(line[:1], " ") + line[1:])
+    return DiffHunk(hunk.new, hunk.old, [*lines, *gone, *come])
+
+
+def _rest(over: int) -> list[Paragraph]:
+    return [Paragraph(f"{over:,} more lines are not shown", "warning")] if over else []
+
+
+def _diff_lines(lines: Iterable[str], path: str, *, is_header: bool = True) -> Iterator[Paragraph]:
+    said = frozenset[str]()
+    hunk, old, new = -1, 0, 0
     for line in lines:
         is_header = line.startswith("diff --git ") or (is_header and not line.startswith("@@"))
         if line.startswith("diff --git "):
-            said = _said_by(line)
-        elif is_header and (line in said or _PLAIN.fullmatch(line)):
-            continue
-        parts.append(Paragraph(line, _tone(line, is_header=is_header), _MARGIN))
-    if over:
-        parts.append(Paragraph(f"{over:,} more lines are not shown", "warning"))
-    return parts
+            said, hunk, path = _said_by(line), -1, line.rpartition(" b/")[2]
+        elif is_header:
+            if line.startswith("+++ ") and not line.endswith("/dev/null"):
+                path = line[4:].removeprefix("b/")
+            if line in said or _PLAIN.fullmatch(line):
+                continue
+        tone = _tone(line, is_header=is_header)
+        mark = None
+        if line.startswith("@@"):
+            at = _UNIFIED.match(line) or _NEW_ALONE.match(line)
+            new = int(at["line"]) if at else 0
+            old = int(at["old"]) if at and "old" in at.groupdict() else 0
+            hunk += 1
+            mark = DiffMark(path, hunk, "@", old, new)
+        elif not is_header:
+            sign = line[:1] if line[:1] in ("+", "-", "\\") else " "
+            is_old, is_new = sign in "- ", sign in "+ "
+            mark = DiffMark(path, max(hunk, 0), sign, old * is_old, new * is_new)
+            old += bool(old) and is_old
+            new += bool(new) and is_new
+        yield Paragraph(line, tone, _MARGIN, diff=mark)
+
+
+def _numbered(parts: Iterable[Paragraph]) -> list[Paragraph]:
+    """Put the numbers of the lines into their margins, all as wide as the widest needs."""
+    made = list(parts)
+    marks = [one.diff for one in made if one.diff is not None and one.diff.sign != "@"]
+    olds = len(str(max((one.old for one in marks), default=0)))
+    news = len(str(max((one.new for one in marks), default=0)))
+    has_old, has_new = any(one.old for one in marks), any(one.new for one in marks)
+    if not has_old and not has_new:
+        return made
+
+    def margin(mark: DiffMark | None) -> str:
+        old, new = (mark.old, mark.new) if mark is not None and mark.sign != "@" else (0, 0)
+        before = f"{old or '':>{olds}} " if has_old else ""
+        return f"{before}{new or '':>{news}} {_MARGIN}" if has_new else f"{before}{_MARGIN}"
+
+    return [one._replace(margin=margin(one.diff)) for one in made]
 
 
 def _said_by(line: str) -> frozenset[str]:
@@ -229,7 +304,8 @@ def edited(edits: Iterable[Edit]) -> list[Paragraph]:
     for edit in edits:
         if edit.hunks:
             lines = [line for hunk in edit.hunks for line in _hunk_lines(hunk)]
-            parts += [Paragraph(""), title(f"changed in {edit.path}"), *changes("\n".join(lines))]
+            diff = changes("\n".join(lines), edit.path)
+            parts += [Paragraph(""), title(f"changed in {edit.path}"), *diff]
     return parts
 
 

@@ -16,11 +16,15 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from tapui.secret import without_begun
 from tapui.wire import limits, subjects
 from tapui.wire.codec import encode
+from tapui.wire.criteria import Disposal
 from tapui.wire.emitters import Emitter
 from tapui.wire.events import Event
+from tapui.wire.goals import Goal, GoalCriterion
 from tapui.wire.message import Line
+from tapui.wire.reviews import Finding, Review
 from tapui.wire.steering import Order
 from tapui.wire.subjects import Approval, Call, Cut, Gate, Provider, Session
 
@@ -128,7 +132,7 @@ def _data(name: str, value: Any) -> bytes | None:
 
 def _kept(data: bytes | memoryview) -> Cut:
     head = bytes(data[: _HEAD * 4]).decode("utf-8", "ignore")[:_HEAD]
-    return Cut(head=head, size=len(data), sha256=hashlib.sha256(data).hexdigest())
+    return Cut(head=without_begun(head), size=len(data), sha256=hashlib.sha256(data).hexdigest())
 
 
 def _nothing(value: Any) -> Any:
@@ -161,7 +165,7 @@ def _leaves(value: Any) -> Any:
 
 
 def _short(text: str) -> str:
-    return text if len(text) <= _HEAD else text[:_HEAD] + "…"
+    return text if len(text) <= _HEAD else without_begun(text[:_HEAD]) + "…"
 
 
 Whole = TypeVar(
@@ -179,10 +183,7 @@ Whole = TypeVar(
 def cut(raw: Raw, limit: int) -> tuple[Raw | None, subjects.Cut | None]:
     """Return the JSON whole if it has at most `limit` bytes, else what is kept of it."""
     data = memoryview(raw)
-    if data.nbytes <= limit:
-        return raw, None
-    head = bytes(data[: limits.CUT_HEAD * 4]).decode("utf-8", "ignore")[: limits.CUT_HEAD]
-    return None, subjects.Cut(head=head, size=data.nbytes, sha256=hashlib.sha256(data).hexdigest())
+    return (raw, None) if data.nbytes <= limit else (None, _kept(data))
 
 
 def head_of(text: str) -> str:
@@ -234,6 +235,11 @@ def call_head(call: subjects.Call) -> subjects.Call:
     if call.data is not None and len(memoryview(call.data)) > limits.DETAIL_BYTES:
         data, data_cut = cut(call.data, limits.DETAIL_BYTES)
         call = replace(call, data=data, data_cut=data_cut, is_cut=True)
+    if (shell := call.shell) is not None and len(shell.head) + len(shell.tail) > limits.HEAD_BYTES:
+        shell = replace(shell, head="", tail=shell.tail[-limits.HEAD_BYTES :])
+        call = replace(call, shell=shell, is_cut=True)
+    if len(call.output) > limits.MAX_LIVE_OUTPUT:
+        call = replace(call, output=call.output[-limits.MAX_LIVE_OUTPUT :])
     if call.context is not None and sum(map(len, call.context)) > limits.HEAD_BYTES:
         call = replace(call, context=_Part().of(call.context), is_cut=True)
     if call.progress is None and call.error is None:
@@ -270,6 +276,49 @@ def emitter_head(emitter: Emitter) -> Emitter:
             break
         rules.append(rule)
     return replace(kept, rules=rules, is_cut=True)
+
+
+def goal_head(goal: Goal) -> Goal:
+    """Return what the state keeps of a goal; `is_cut` when that is not all."""
+    if len(_json(goal)) <= limits.DETAIL_BYTES:
+        return goal
+    criteria = [_criterion_head(one) for one in goal.criteria[: limits.MAX_CRITERIA]]
+    return replace(goal, criteria=criteria, note=_brief(goal.note), is_cut=True)
+
+
+def _criterion_head(one: GoalCriterion) -> GoalCriterion:
+    verdict = one.verdict and replace(one.verdict, reason=_brief(one.verdict.reason), pointers=[])
+    changed = [replace(file, diff="") for file in one.changed]
+    return replace(one, text=_brief(one.text), check=None, verdict=verdict, changed=changed)
+
+
+def review_head(review: Review) -> Review:
+    """Return what the state keeps of a review; `is_cut` when that is not all. Each finding stays
+    with its title and how it stands."""
+    if len(_json(review)) <= limits.DETAIL_BYTES:
+        return review
+    findings = [finding_head(one) for one in review.findings]
+    whole = {"observed": _brief(review.observed), "reason": _brief(review.reason)}
+    short = {"evidence": [], "actions": [], "next": None, "findings": findings}
+    return replace(review, **whole, **short, is_cut=True)
+
+
+def finding_head(finding: Finding) -> Finding:
+    """Return a finding without its body and its lines; `detail` is in the records."""
+    verdict = finding.verdict and replace(
+        finding.verdict, reason=_brief(finding.verdict.reason), pointers=[]
+    )
+    disposed, proposed = _disposal_head(finding.disposed), _disposal_head(finding.proposed)
+    return replace(finding, body="", quote="", verdict=verdict, disposed=disposed,
+                   proposed=proposed)  # fmt: skip
+
+
+def _disposal_head(disposal: Disposal | None) -> Disposal | None:
+    return disposal and replace(disposal, reason=_brief(disposal.reason))
+
+
+def _brief(text: str) -> str:
+    return text if len(text) <= limits.MAX_SUMMARY else text[: limits.MAX_SUMMARY] + "…"
 
 
 def line_head(line: Line) -> Line:

@@ -21,7 +21,8 @@ _MOST = limits.TURN_FILES
 def edits(tool: str, args: Any) -> list[FileChange]:
     """Return what a call of a tool that edits files changed; nothing for other tools.
 
-    Lines that both texts of a replacement begin or end with are not counted.
+    Lines that both texts of a replacement begin or end with are not counted. Where the arguments
+    have no text, the lines are not known.
     """
     if tool not in _TOOLS:
         return []
@@ -39,12 +40,14 @@ def edits(tool: str, args: Any) -> list[FileChange]:
     if not path:
         return []
     if command in _CREATING:
-        return [FileChange(path, _lines(_first(args, "file_text", "content", "text")), 0)]
+        return [_added(path, _given(args, "file_text", "content", "text"))]
     if command == "insert":
-        return [FileChange(path, _lines(_first(args, "insert_text", "new_str", "text")), 0)]
+        return [_added(path, _given(args, "insert_text", "new_str", "text"))]
     if command in _REPLACING:
-        old, new = _first(args, "old_str", "old_string"), _first(args, "new_str", "new_string")
-        return [FileChange(path, *_replaced(old, new))]
+        old, new = _given(args, "old_str", "old_string"), _given(args, "new_str", "new_string")
+        if old is None and new is None:
+            return [FileChange(path)]
+        return [FileChange(path, *_replaced(old or "", new or ""))]
     return []
 
 
@@ -55,22 +58,33 @@ def diff_lines(diff: str) -> dict[str, tuple[int, int]]:
     """
     files: dict[str, tuple[int, int]] = {}
     before = path = ""
+    added = removed = 0
     in_hunk = False
     for line in diff.split("\n"):
-        if line.startswith("diff --git "):
+        sign = line[:1]
+        if in_hunk and sign == "+":  # most lines: looked for first
+            added += 1
+        elif in_hunk and sign == "-":
+            removed += 1
+        elif line.startswith("diff --git "):
             in_hunk = False
         elif line.startswith("@@"):
             in_hunk = True
         elif not in_hunk and line.startswith("--- "):
             before = _diffed(line)
         elif not in_hunk and line.startswith("+++ "):
+            _count(files, path, added, removed)
+            added = removed = 0
             path = _diffed(line)
             path = before if path.endswith("dev/null") else path
-        elif in_hunk and line[:1] in {"+", "-"} and (path in files or len(files) < _MOST):
-            added, removed = files.get(path, (0, 0))
-            is_added = line[0] == "+"
-            files[path] = (added + is_added, removed + (not is_added))
+    _count(files, path, added, removed)
     return files
+
+
+def _count(files: dict[str, tuple[int, int]], path: str, added: int, removed: int) -> None:
+    if (added or removed) and (path in files or len(files) < _MOST):
+        known = files.get(path, (0, 0))
+        files[path] = (known[0] + added, known[1] + removed)
 
 
 def _diffed(line: str) -> str:
@@ -81,7 +95,7 @@ def _diffed(line: str) -> str:
 def _patched(args: Any) -> list[FileChange]:
     """Read a patch in the form of `apply_patch`."""
     if isinstance(args, Mapping):
-        args = _first(args, "input", "patch", "text")
+        args = _given(args, "input", "patch", "text")
     if not isinstance(args, str):
         return []
     found: dict[str, tuple[int, int]] = {}
@@ -99,12 +113,12 @@ def _patched(args: Any) -> list[FileChange]:
     return [FileChange(path, *lines) for path, lines in found.items()]
 
 
-def _first(args: Mapping[Any, Any], *names: str) -> str:
-    return next((args[name] for name in names if isinstance(args.get(name), str)), "")
+def _given(args: Mapping[Any, Any], *names: str) -> str | None:
+    return next((args[name] for name in names if isinstance(args.get(name), str)), None)
 
 
-def _lines(text: str) -> int:
-    return len(text.splitlines())
+def _added(path: str, text: str | None) -> FileChange:
+    return FileChange(path) if text is None else FileChange(path, len(text.splitlines()), 0)
 
 
 def _replaced(old: str, new: str) -> tuple[int, int]:

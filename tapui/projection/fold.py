@@ -1,23 +1,28 @@
 """The fold: one event changes the state. Live, remote and replayed state are this function."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec.structs import replace
 
 from tapui.projection.approvals import request
+from tapui.projection.change_marks import LiveMarks
 from tapui.projection.cuts import (
     approval_head,
     call_head,
     emitter_head,
+    finding_head,
     gate_head,
+    goal_head,
     line_head,
     order_head,
     provider_head,
     restored,
+    review_head,
     session_head,
 )
 from tapui.projection.requests.permissions import by_rule
+from tapui.projection.reviews import decided
 from tapui.projection.state import (
     State,
     StreamKey,
@@ -27,20 +32,24 @@ from tapui.projection.state import (
     is_under_way,
     is_unsettled,
 )
+from tapui.projection.summary import one_line
 from tapui.projection.turns.decisions import (
     approval_changed,
     gate_checked,
     mode_changed,
     model_changed,
     not_delivered,
+    sent_back,
     session_closed,
 )
 from tapui.projection.turns.earlier_turns import interrupted, restore
 from tapui.projection.turns.session import LiveTurns, call_finished, call_started
 from tapui.projection.turns.session_events import happened
+from tapui.projection.turns.turn import proof_head, standing_head
 from tapui.projection.words import changed
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
+from tapui.wire.subjects import ModeRefusal, ModeStanding, SpanCounts
 
 Kept = TypeVar("Kept")
 
@@ -67,12 +76,19 @@ def _put_session(state: State, event: Any, ts: str) -> None:
     if type(event) is ev.SessionOpened:
         _forget_alarms(state, session.id)
         _forget_emitters(state, session.id)
+        _forget_goals(state, session.id)
+        _forget_reviews(state, session.id)
+        state.tools_off.pop(session.id, None)
+        state.marks.pop(session.id, None)
+        state.spans.pop(session.id, None)
     known = state.sessions.get(session.id)
     turns = state.turns.get(session.id)
     if turns is None:
         state.turns[session.id] = LiveTurns(session.id)
     elif type(event) is ev.SessionOpened:
         interrupted(turns)
+        # Of another run: a new one follows the first look at the folder.
+        turns.standing, turns.has_changed = None, False
     elif known is not None and known.model != session.model:
         model_changed(turns, known.model, session.model, ts)
     state.sessions[session.id] = session
@@ -80,6 +96,10 @@ def _put_session(state: State, event: Any, ts: str) -> None:
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
     current = event.session.id
+    state.tools_off.pop(event.replaces, None)  # an event of its own says what is off in the new one
+    standing, known = state.modes.pop(event.replaces, None), state.sessions.get(event.replaces)
+    if standing is not None and known is not None and known.mode == event.session.mode:
+        state.modes[current] = replace(standing, session_id=current)
     for id_ in (event.replaces, current):
         former = state.sessions.pop(id_, None)
         if id_ == event.replaces or former is None or not is_open(former):
@@ -87,10 +107,26 @@ def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
     state.sessions[current] = session_head(event.session)
     if current not in state.turns:
         state.turns[current] = LiveTurns(current)
+    counts = state.spans.pop(event.replaces, None)
+    if counts is not None:
+        state.spans.setdefault(current, replace(counts, session_id=current))
+    former_marks = state.marks.pop(event.replaces, None)
+    if former_marks is not None:
+        state.marks.setdefault(current, former_marks)
+    for goal in state.goals_of(event.replaces):
+        state.goals[goal.id] = replace(goal, session_id=current)
+    for review in state.reviews_of(event.replaces):
+        state.reviews[review.id] = replace(review, session_id=current)
     moved = [key for key in state.streams if key[0] == event.replaces]
     for key in moved:
         stream = state.streams.pop(key)
         state.streams.setdefault((current, key[1]), replace(stream, session_id=current))
+
+
+def _tools_switched(state: State, event: ev.ToolsSwitched, _ts: str) -> None:
+    state.tools_off.pop(event.session_id, None)
+    if event.off:
+        state.tools_off[event.session_id] = event.off
 
 
 def _happened(state: State, event: ev.SessionHappened, ts: str) -> None:
@@ -105,10 +141,25 @@ def _restored(state: State, event: ev.TurnsRestored, _ts: str) -> None:
         restore(turns, event.turns)
 
 
+def _proved(state: State, event: ev.TurnProved, _ts: str) -> None:
+    turns = state.turns.get(event.session_id)
+    turn = turns.begun_at(event.started_at) if turns is not None else None
+    if turn is not None:
+        turn.proof = None if event.proof is None else proof_head(event.proof)
+
+
+def _stood(state: State, event: ev.SessionStood, _ts: str) -> None:
+    turns = state.turns.get(event.session_id)
+    if turns is not None:
+        turns.standing, turns.has_changed = standing_head(event.standing), event.has_changed
+
+
 def _close_session(state: State, event: ev.SessionClosed, ts: str) -> None:
     id_ = event.session.id
     _forget_alarms(state, id_)
     _forget_emitters(state, id_)
+    state.modes.pop(id_, None)
+    state.tools_off.pop(id_, None)
     state.sessions.pop(id_, None)
     state.sessions[id_] = session_head(event.session)
     turns = state.turns.get(id_)
@@ -121,6 +172,10 @@ def _close_session(state: State, event: ev.SessionClosed, ts: str) -> None:
     _trim(state.sessions, is_open, limits.ENDED_SESSIONS)
     for gone in state.turns.keys() - state.sessions.keys():
         del state.turns[gone]
+        _forget_goals(state, gone)
+        _forget_reviews(state, gone)
+        state.marks.pop(gone, None)
+        state.spans.pop(gone, None)
 
 
 def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
@@ -128,6 +183,14 @@ def _unattached(state: State, event: ev.UnattachedFound, _ts: str) -> None:
         state.unattached[event.host] = [replace(one, host=event.host) for one in event.unattached]
     else:
         state.unattached.pop(event.host, None)
+
+
+def _looks(state: State, event: ev.HostLooks, _ts: str) -> None:
+    look = event.look
+    state.looks.pop(look.host, None)
+    if look.state != "gone":
+        state.looks[look.host] = look
+        _trim(state.looks, lambda one: one.state == "looking", limits.HOST_LOOKS)
 
 
 def _put_provider(state: State, event: ev.ProviderEvent, ts: str) -> None:
@@ -190,6 +253,18 @@ def _finish_call(state: State, event: ev.CallFinished, ts: str) -> None:
     _touch(state, call.provider_id, ts)
 
 
+def _exited(state: State, event: ev.CallExited, _ts: str) -> None:
+    known = state.recent_calls.get(event.call.id)
+    if known is not None:
+        call = call_head(event.call)
+        state.recent_calls[known.id] = replace(
+            known,
+            exit_code=call.exit_code,
+            shell=call.shell,
+            is_cut=known.is_cut or call.is_cut,
+        )
+
+
 def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
     _touch(state, event.provider_id, ts)
     session = state.sessions.get(event.session_id)
@@ -206,6 +281,8 @@ def _posted(state: State, event: ev.StreamPosted, ts: str) -> None:
         session_id=event.session_id,
         count=line.seq,
         last=line,
+        dropped=(known.dropped if known else 0) + event.dropped,
+        waited=event.waited,
     )
 
 
@@ -294,13 +371,94 @@ def _drop_mcp_server(state: State, event: ev.McpServerGone, _ts: str) -> None:
     state.mcp_servers.pop(event.server_id, None)
 
 
+def _put_goal(state: State, event: ev.GoalEvent, _ts: str) -> None:
+    goal = goal_head(event.goal)
+    state.goals[goal.id] = goal
+    own = state.goals_of(goal.session_id)
+    if len(own) > limits.MAX_GOALS:
+        del state.goals[next((one for one in own if not one.is_open), own[0]).id]
+
+
+def _forget_goals(state: State, session_id: str) -> None:
+    """A session begins, and events tell its goals again; or it is kept no longer."""
+    for goal in state.goals_of(session_id):
+        del state.goals[goal.id]
+
+
+def _put_review(state: State, event: ev.ReviewRecorded, _ts: str) -> None:
+    review = event.review
+    if review.session_id not in state.sessions:
+        return
+    state.reviews[review.id] = review_head(review)
+    own = state.reviews_of(review.session_id)
+    found = sum(len(one.findings) for one in own)
+    while len(own) > limits.RECENT_REVIEWS or (found > limits.RECENT_FINDINGS and len(own) > 1):
+        gone = own.pop(0)
+        found -= len(gone.findings)
+        del state.reviews[gone.id]
+
+
+def _dispose_finding(state: State, event: ev.FindingDisposed, _ts: str) -> None:
+    finding = event.finding
+    review = state.reviews.get(finding.review_id or "")
+    if review is None:
+        return
+    found = [
+        decided(one, finding_head(finding)) if one.id == finding.id else one
+        for one in review.findings
+    ]
+    state.reviews[review.id] = replace(review, findings=found)
+
+
+def _forget_reviews(state: State, session_id: str) -> None:
+    for review in state.reviews_of(session_id):
+        del state.reviews[review.id]
+
+
+def _marks(state: State, session_id: str) -> LiveMarks:
+    return state.marks.setdefault(session_id, LiveMarks())
+
+
+def _marked(state: State, event: ev.FileMarked, _ts: str) -> None:
+    if event.session_id in state.sessions:
+        _marks(state, event.session_id).see(event.root, event.path, event.state_id)
+
+
+def _noted(state: State, event: ev.NoteKept, _ts: str) -> None:
+    if event.session_id in state.sessions:
+        _marks(state, event.session_id).keep(event.note)
+
+
+def _note_dropped(state: State, event: ev.NoteDropped, _ts: str) -> None:
+    marks = state.marks.get(event.session_id)
+    if marks is not None:
+        marks.drop(event.note_id)
+
+
+def _sent_back(state: State, event: ev.TurnSentBack, ts: str) -> None:
+    turns = state.turns.get(event.session_id)
+    if turns is not None:
+        sent_back(turns, event, ts)
+
+
 def _mode(state: State, event: ev.ModeChanged, ts: str) -> None:
     turns = state.turns.get(event.session_id)
     if turns is not None:
         mode_changed(turns, event, ts)
     session = state.sessions.get(event.session_id)
-    if session is not None and event.state == "done":
+    if session is None or not is_open(session):
+        return
+    known = state.modes.get(session.id)
+    if event.state == "done":
         state.sessions[session.id] = replace(session, mode=event.mode)
+        is_persons = event.asker in (None, "commandLine")
+        ownership: Literal["userOwned", "modelOwned"] = "userOwned" if is_persons else "modelOwned"
+        state.modes[session.id] = ModeStanding(session.id, ownership, event.by, ts)
+    elif event.state == "refused" and event.asker is not None and event.policy is not None:
+        refusal = ModeRefusal(
+            event.mode, event.asker, event.policy, event.by, one_line(event.error or ""), ts
+        )
+        state.modes[session.id] = replace(known or ModeStanding(session.id), refused=refusal)
 
 
 def _order(state: State, event: ev.OrderGiven, _ts: str) -> None:
@@ -334,6 +492,24 @@ def _gate(state: State, event: ev.GateChecked, ts: str) -> None:
         _trim(state.gates, is_pending, limits.RECENT_GATES)
 
 
+def _span(state: State, event: ev.SpanEnded, _ts: str) -> None:
+    id_, span = event.session_id, event.span
+    known = state.spans.get(id_) if id_ is not None else None
+    if known is None:
+        if id_ is None or id_ not in state.sessions:
+            return
+        known = SpanCounts(id_)
+    errors = known.errors + 1 if span.status == "error" else known.errors
+    dropped = known.dropped + span.dropped if span.dropped > 0 else known.dropped
+    state.spans[known.session_id] = SpanCounts(known.session_id, known.spans + 1, errors, dropped)
+
+
+def _exported(state: State, event: ev.SpansExported, _ts: str) -> None:
+    export = event.export
+    error = None if export.error is None else one_line(export.error)
+    state.span_export = replace(export, endpoint=one_line(export.endpoint), error=error)
+
+
 def _nothing(_state: State, _event: ev.Event, _ts: str) -> None:
     """Some events tell only of a moment: they are shown and recorded, and change no state."""
 
@@ -345,7 +521,10 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.SessionClosed: _close_session,
     ev.SessionHappened: _happened,
     ev.TurnsRestored: _restored,
+    ev.TurnProved: _proved,
+    ev.SessionStood: _stood,
     ev.UnattachedFound: _unattached,
+    ev.HostLooks: _looks,
     ev.ProviderConnected: _put_provider,
     ev.ProviderBound: _put_provider,
     ev.ProviderUpdated: _put_provider,
@@ -356,9 +535,11 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.CallProgress: _change_call,
     ev.CallCancelling: _change_call,
     ev.CallFinished: _finish_call,
+    ev.CallExited: _exited,
     ev.StreamPosted: _posted,
     ev.StreamMoved: _stream_moved,
     ev.ApprovalRequested: _put_approval,
+    ev.ApprovalJudged: _put_approval,
     ev.ApprovalDeciding: _put_approval,
     ev.ApprovalRevealed: _put_approval,
     ev.ApprovalDecided: _put_approval,
@@ -376,10 +557,24 @@ _FOLDS: dict[type[ev.Event], Callable[[State, Any, str], None]] = {
     ev.FolderProblemsChanged: _put_problems,
     ev.McpServerChanged: _put_mcp_server,
     ev.McpServerGone: _drop_mcp_server,
+    ev.GoalOpened: _put_goal,
+    ev.GoalUpdated: _put_goal,
+    ev.GoalVerified: _put_goal,
+    ev.GoalClosed: _put_goal,
+    ev.TurnSentBack: _sent_back,
+    ev.FileMarked: _marked,
+    ev.NoteKept: _noted,
+    ev.NoteDropped: _note_dropped,
+    ev.FileRestored: _nothing,
+    ev.ClaimsAudited: _nothing,
+    ev.ReviewRecorded: _put_review,
+    ev.FindingDisposed: _dispose_finding,
+    ev.ToolsSwitched: _tools_switched,
     ev.InjectPaused: _nothing,
     ev.InjectResumed: _nothing,
     ev.ErrorSent: _nothing,
     ev.CommandAsked: _nothing,
-    ev.SpanEnded: _nothing,
+    ev.SpanEnded: _span,
+    ev.SpansExported: _exported,
     ev.EventLost: _nothing,
 }

@@ -12,6 +12,20 @@ _DEEPEST = 40
 """Levels of JSON that are set out; what is deeper is one line."""
 
 
+class DiffMark(NamedTuple):
+    """What a line of a diff is: of which file, in which of its hunks (from 0), and its sign.
+
+    The sign stands at the beginning of its text, too; "@" begins a hunk. `old` and `new` are its
+    numbers before and after, from 1; 0 where it has none, or none is known.
+    """
+
+    path: str
+    hunk: int
+    sign: str
+    old: int = 0
+    new: int = 0
+
+
 class Paragraph(NamedTuple):
     """A paragraph: its text, a tone, and what stands before each of its lines.
 
@@ -23,6 +37,9 @@ class Paragraph(NamedTuple):
     margin: str = ""
     is_laid_out: bool = False
     """Whether runs of blanks in it are tapui's own."""
+    diff: DiffMark | None = None
+    hang: int = 0
+    """Cells by which its further lines are set in: those of a fact stand under its value."""
 
 
 def title(text: str) -> Paragraph:
@@ -37,9 +54,8 @@ def fact(name: str, found: str, tone: str = "") -> list[Paragraph]:
     """Return a fact behind its name, on one line; nothing where there is none."""
     if not found:
         return []
-    return [
-        Paragraph(f"{name:<{_NAME_WIDTH}}{revealed(' '.join(found.splitlines()))}", tone or "muted")
-    ]
+    text = f"{name:<{_NAME_WIDTH}}{revealed(' '.join(found.splitlines()))}"
+    return [Paragraph(text, tone or "muted", hang=_NAME_WIDTH)]
 
 
 def text_of(detail: Mapping[str, Any], key: str) -> str:

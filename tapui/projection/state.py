@@ -5,11 +5,28 @@ from dataclasses import dataclass, field
 
 from msgspec import UNSET
 
+from tapui.projection.change_marks import LiveMarks
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire.emitters import Emitter, FileProblem, FolderProblems
+from tapui.wire.goals import Goal
 from tapui.wire.mcp_servers import McpServer
+from tapui.wire.reviews import Review
 from tapui.wire.steering import Order
-from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
+from tapui.wire.subjects import (
+    Alarm,
+    Approval,
+    Call,
+    Gate,
+    HostLook,
+    ModeStanding,
+    Provider,
+    Session,
+    SpanCounts,
+    SpanExport,
+    Stream,
+    ToolsOff,
+    Unattached,
+)
 from tapui.wire.tower import Snapshot
 
 StreamKey = tuple[str, str]
@@ -32,6 +49,8 @@ class State:
     approvals: dict[str, Approval] = field(default_factory=dict)
     gates: dict[str, Gate] = field(default_factory=dict)
     unattached: dict[str, list[Unattached]] = field(default_factory=dict)
+    looks: dict[str, HostLook] = field(default_factory=dict)
+    """How far each host is with its first look for sessions, by its name."""
     orders: dict[str, Order] = field(default_factory=dict)
     turns: dict[str, LiveTurns] = field(default_factory=dict)
     """Of each session in `sessions`, by its id."""
@@ -42,6 +61,21 @@ class State:
     """What is wrong in the files of folders in use, by folder."""
     rules_allowed: int = 0
     """How many requests rules have allowed."""
+    modes: dict[str, ModeStanding] = field(default_factory=dict)
+    """Whose the mode of each session is, by its id; of none where that is not known."""
+    goals: dict[str, Goal] = field(default_factory=dict)
+    """Of each session in `sessions`, also of one that has ended."""
+    reviews: dict[str, Review] = field(default_factory=dict)
+    """The newest reviews of each session in `sessions`, by id."""
+    marks: dict[str, LiveMarks] = field(default_factory=dict)
+    """What the person has marked in the changes of sessions, by id; of none where there is
+    nothing."""
+
+    tools_off: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """What of each session's tools is switched off, by its id, as in `ToolsOff`."""
+    spans: dict[str, SpanCounts] = field(default_factory=dict)
+    """Of each session in `sessions` that has any, by its id."""
+    span_export: SpanExport | None = None
 
     def snapshot(self) -> Snapshot:
         """Return all of it as `tower.snapshot` carries it: calls in flight before finished ones."""
@@ -60,6 +94,14 @@ class State:
             folder_problems=[FolderProblems(*one) for one in self.folder_problems.items()],
             turns=[self.turns[id_].told() for id_ in self.sessions if id_ in self.turns],
             rules_allowed=self.rules_allowed or UNSET,
+            modes=list(self.modes.values()) or UNSET,
+            goals=list(self.goals.values()) or UNSET,
+            reviews=list(self.reviews.values()) or UNSET,
+            tools_off=[ToolsOff(*one) for one in self.tools_off.items()] or UNSET,
+            marks=[one.told(id_) for id_, one in self.marks.items()] or UNSET,
+            looks=list(self.looks.values()) or UNSET,
+            spans=list(self.spans.values()) or UNSET,
+            span_export=self.span_export or UNSET,
         )
 
     @classmethod
@@ -87,7 +129,27 @@ class State:
             mcp_servers={server.id: server for server in snapshot.mcp_servers},
             folder_problems={one.folder: one.problems for one in snapshot.folder_problems},
             rules_allowed=snapshot.rules_allowed or 0,
+            modes={one.session_id: one for one in snapshot.modes or ()},
+            goals={one.id: one for one in snapshot.goals or ()},
+            reviews={one.id: one for one in snapshot.reviews or ()},
+            tools_off={one.session_id: one.off for one in snapshot.tools_off or ()},
+            marks={one.session_id: LiveMarks.of(one) for one in snapshot.marks or ()},
+            looks={one.host: one for one in snapshot.looks or ()},
+            spans={one.session_id: one for one in snapshot.spans or ()},
+            span_export=snapshot.span_export or None,
         )
+
+    def spans_of(self, session_id: str) -> SpanCounts:
+        """Return how many spans of a session were recorded, and how many were too many."""
+        return self.spans.get(session_id) or SpanCounts(session_id)
+
+    def goals_of(self, session_id: str) -> list[Goal]:
+        """Return a session's goals, oldest first."""
+        return [goal for goal in self.goals.values() if goal.session_id == session_id]
+
+    def reviews_of(self, session_id: str) -> list[Review]:
+        """Return the newest reviews of a session, oldest first."""
+        return [review for review in self.reviews.values() if review.session_id == session_id]
 
 
 def is_in_flight(call: Call) -> bool:
@@ -117,7 +179,9 @@ def is_open(session: Session) -> bool:
 
 
 def activity(session: Session) -> str:
-    return "no answer" if session.silent and is_open(session) else session.state
+    if session.silent and is_open(session):
+        return "no answer"
+    return "asks there" if session.asks_there and is_open(session) else session.state
 
 
 def is_local(session: Session) -> bool:

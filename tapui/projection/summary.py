@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from tapui.secret import without_begun, without_rest
 from tapui.wire import limits
 from tapui.wire.subjects import Call
 
@@ -64,7 +65,18 @@ def one_line(text: str) -> str:
         kept = _BREAKS.sub(" ⏎ ", kept)
     if len(kept) <= limits.MAX_SUMMARY and len(text) <= 2 * limits.MAX_SUMMARY:
         return kept
-    return kept[: limits.MAX_SUMMARY - 1] + "…"
+    return without_begun(kept[: limits.MAX_SUMMARY - 1]) + "…"
+
+
+def last_line(text: str) -> str:
+    """Return the end of a text on one line, its breaks as `⏎`, of at most `limits.MAX_SUMMARY`
+    characters."""
+    kept = text[-2 * limits.MAX_SUMMARY :].strip()
+    if "\n" in kept or "\r" in kept:
+        kept = _BREAKS.sub(" ⏎ ", kept)
+    if len(kept) <= limits.MAX_SUMMARY and len(text) <= 2 * limits.MAX_SUMMARY:
+        return kept
+    return "…" + without_rest(kept[1 - limits.MAX_SUMMARY :])
 
 
 def within(text: str, folder: str) -> str:
@@ -77,7 +89,7 @@ def within(text: str, folder: str) -> str:
 def _of_fields(tool: str, args: Mapping[Any, Any]) -> str:
     for name in _PATTERN_FIRST if tool in _PATTERN else _NAMES:
         value = args.get(name)
-        if isinstance(value, str) and value.strip():
+        if value and isinstance(value, str) and value.strip():
             return value
     for value in args.values():
         if isinstance(value, str) and value.strip():

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from msgspec.structs import replace
 
 from tapui.provider.link import Link, ReadyLink
-from tapui.wire.limits import PUSHES_PER_SECOND
+from tapui.wire.limits import KEPT_PER_SECOND, PUSHES_PER_SECOND
 from tapui.wire.message import Message, ToolProgress
 from tapui.wire.provider import ContextUpdate, FilterSet, Push, ToolResult, ToolsUpdate
 
@@ -104,8 +104,10 @@ log = logging.getLogger("tapui.provider")
 
 SECONDS = 1.1
 """How long a push counts: the gateway's second, and a little for the way there."""
+LEAST_WAITED = 1_000
+"""Milliseconds that a push has waited before it says how long."""
 MAX_HELD = 1_000
-"""Pushes into one session that wait for their turn; further ones are dropped."""
+"""Pushes into one session that wait for their turn; of more, the oldest are dropped."""
 
 
 class _Lane:
@@ -113,12 +115,29 @@ class _Lane:
 
     def __init__(self) -> None:
         self.recent = 0
-        self.held: deque[Push] = deque()
-        self.dropped = 0
+        self.reaching = 0
+        """Of the recent pushes, those that reach the person or the agent."""
+        self.held: deque[tuple[float, Push]] = deque()
+        """Each with the time from which it has waited, in seconds."""
+        self.dropped: dict[str | None, int] = {}
+        """By stream: how many pushes were dropped, until the next one tells."""
+        self.is_warned = False
+
+    def may_send(self) -> bool:
+        """Return whether the oldest push that waits is within the budget."""
+        if not self.held or self.recent >= KEPT_PER_SECOND:
+            return False
+        return not _reaches(self.held[0][1]) or self.reaching < PUSHES_PER_SECOND
+
+
+def _reaches(message: Push) -> bool:
+    return message.level != "keep" or message.prompt is not None
 
 
 class PushPace:
-    """Sends pushes in order, `PUSHES_PER_SECOND` in any second for each session.
+    """Sends pushes in order: `KEPT_PER_SECOND` in any second for each session, and of those that
+    reach the person or the agent `PUSHES_PER_SECOND`. The next push of a stream says how many of it
+    were dropped, and each how long it waited, from a second on.
 
     While `may_send` says no, they wait; `resume` is called when it says yes again.
     """
@@ -128,7 +147,9 @@ class PushPace:
         send: Callable[[Push], None],
         sleep: Callable[[float], Awaitable[None]],
         may_send: Callable[[], bool],
+        now: Callable[[], float],
     ) -> None:
+        self._now = now
         self._send = send
         self._sleep = sleep
         self._may_send = may_send
@@ -138,35 +159,46 @@ class PushPace:
     def push(self, message: Push) -> None:
         session_id = message.session_id or ""
         lane = self._lanes.setdefault(session_id, _Lane())
-        if len(lane.held) < MAX_HELD:
-            lane.held.append(message)
-            self._go_on(lane, session_id)
-            return
-        lane.dropped += 1
-        if lane.dropped == 1:
-            log.warning(
-                "pushes come faster than %d a second for too long; some are dropped",
-                PUSHES_PER_SECOND,
-            )
+        lane.held.append((self._now(), message))
+        if len(lane.held) > MAX_HELD:
+            _since, gone = lane.held.popleft()
+            lane.dropped[gone.stream] = lane.dropped.get(gone.stream, 0) + 1
+            if not lane.is_warned:
+                lane.is_warned = True
+                log.warning(
+                    "pushes come faster than %d a second (%d of those that are kept) for too long; "
+                    "the oldest are dropped",
+                    PUSHES_PER_SECOND,
+                    KEPT_PER_SECOND,
+                )
+        self._go_on(lane, session_id)
 
     def resume(self) -> None:
         for session_id, lane in list(self._lanes.items()):
             self._go_on(lane, session_id)
 
     def _go_on(self, lane: _Lane, session_id: str) -> None:
-        while lane.held and lane.recent < PUSHES_PER_SECOND and self._may_send():
+        while lane.may_send() and self._may_send():
+            since, message = lane.held.popleft()
+            reaches = _reaches(message)
             lane.recent += 1
-            self._send(lane.held.popleft())
-            task = asyncio.create_task(self._count_down(lane, session_id))
+            lane.reaching += reaches
+            dropped = lane.dropped.pop(message.stream, 0)
+            waited = int(1000 * (self._now() - since))
+            if dropped or waited >= LEAST_WAITED:
+                message = replace(message, dropped=dropped, waited=waited)
+            self._send(message)
+            task = asyncio.create_task(self._count_down(lane, session_id, reaches))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _count_down(self, lane: _Lane, session_id: str) -> None:
+    async def _count_down(self, lane: _Lane, session_id: str, reaches: bool) -> None:
         await self._sleep(SECONDS)
         lane.recent -= 1
+        lane.reaching -= reaches
         self._go_on(lane, session_id)
         if not lane.held:
-            lane.dropped = 0
+            lane.is_warned = False
             if lane.recent == 0:
                 self._lanes.pop(session_id, None)
 

@@ -132,23 +132,29 @@ REFUSED = 1
 _ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
-def run(provider: Declared, argv: list[str] | None = None) -> None:
+def run(
+    provider: Declared,
+    argv: list[str] | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> None:
     """Serve a provider until Ctrl-C or SIGTERM; a second one ends the program at once.
+
+    `environ` names the gateway and the token, in the place of the process's own.
 
     Ends the program with exit code 1 when the gateway refuses the provider.
     """
     arguments = _parser(provider).parse_args(argv)
     with patient_printing():
-        is_refused = _run(provider, arguments)
+        is_refused = _run(provider, arguments, dict(os.environ if environ is None else environ))
     if is_refused:
         sys.exit(REFUSED)
 
 
-def _run(provider: Declared, arguments: argparse.Namespace) -> bool:
+def _run(provider: Declared, arguments: argparse.Namespace, environ: Mapping[str, str]) -> bool:
     logging.basicConfig(format="%(levelname)s %(message)s", stream=sys.stderr)
     before = {number: signal.getsignal(number) for number in _ENDING}
     try:
-        asyncio.run(_serve(provider, arguments, dict(os.environ)))
+        asyncio.run(_serve(provider, arguments, environ))
     except GatewayRefusal as error:
         _say(f"{provider.name}: the gateway refuses it: {error}", is_error=True)
         return True

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 
@@ -34,7 +35,7 @@ class Serving(OutletOfLoop):
     `dial` opens a link, and opens the next one when that is lost; `token` is shown at its
     beginning: a `Secret`, or a function that returns the one that holds by now, or None for a link
     that needs none. `session` goes before the provider's own. `prefix` stands in front of each
-    tool's name. `sleep` waits for seconds.
+    tool's name. `sleep` waits for seconds; `now` are seconds that only go forward.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class Serving(OutletOfLoop):
         listener: Listener | None = None,
         prefix: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self.provider = provider
@@ -63,7 +65,7 @@ class Serving(OutletOfLoop):
         self.members = Members(provider.backgrounds, self)
         self._conversation: LinkConversation | None = None
         self._held: deque[Message] = deque(maxlen=MAX_HELD)
-        self._pace = PushPace(self._send, sleep, self._is_bound)
+        self._pace = PushPace(self._send, sleep, self._is_bound, now)
 
     async def run(self) -> None:
         """Serve until it is cancelled; it leaves in order then.

@@ -69,7 +69,7 @@ class Journal:
         syncer: Syncer | None = None,
         most_open: int = MAX_OPEN_FILES,
     ) -> None:
-        self._state_dir = state_dir.absolute()
+        self.state_dir = self._state_dir = state_dir.absolute()
         self.run = run
         self._head = f'{{"v":1,"run":{msgspec.json.encode(run).decode()},"seq":'
         self._report = report

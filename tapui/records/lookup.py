@@ -22,7 +22,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from tapui.core.effects import EarlierTurns, LinesAfter, LinesBefore, ReadRecords
+from tapui.core.effects import (
+    EarlierTurns,
+    LinesAfter,
+    LinesBefore,
+    ReadRecords,
+    SpansBetween,
+)
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.projection.turns.earlier_turns import bounded, interrupted
@@ -81,7 +87,49 @@ def find(folder: Path, run: str, asked: ReadRecords) -> list[Entry]:
         return lines_before(folder, run, asked.session_id, asked.wanted)
     if isinstance(asked.wanted, LinesAfter):
         return lines_after(folder, run, asked.session_id, asked.wanted)
+    if isinstance(asked.wanted, SpansBetween):
+        return spans_between(folder, asked.session_id, asked.wanted)
     return _newest_about(folder, asked.wanted.subject, asked.wanted.kinds)
+
+
+def spans_between(folder: Path, session_id: str | None, wanted: SpansBetween) -> list[Entry]:
+    """Return the newest spans between two times, of any run, oldest first.
+
+    What lies after them is passed over, for `_MOST_TIME` seconds at most. Raises `OSError`.
+    """
+    deadline = time.monotonic() + _MOST_TIME
+    found: list[Entry] = []
+    trace = None if wanted.trace_id is None else msgspec.json.encode(wanted.trace_id)
+    passed = 0
+    for fd in collection_files(folder, "traces", newest_first=True):
+        for line in lines_backward(fd, Damage()):
+            passed += 1
+            if passed > MAX_LOOKED_AT or time.monotonic() > deadline:
+                return found[::-1]
+            stamp = _stamp_of(line)
+            if stamp is None or (wanted.until and stamp.ts > wanted.until):
+                continue
+            if stamp.ts < wanted.since:
+                return found[::-1]
+            if trace is not None and trace not in line:
+                continue
+            entry = _span_in(line, session_id, wanted.trace_id)
+            if entry is not None:
+                found.append(entry)
+                if len(found) == wanted.most:
+                    return found[::-1]
+    return found[::-1]
+
+
+def _span_in(line: bytes, session_id: str | None, trace_id: str | None) -> Entry | None:
+    record = parse(line)
+    if record is None or not isinstance(record.event, ev.SpanEnded):
+        return None
+    if session_id not in (None, record.session_id):
+        return None
+    if trace_id not in (None, record.event.span.trace_id):
+        return None
+    return record.entry()
 
 
 def _newest_about(folder: Path, subject: str, kinds: tuple[str, ...]) -> list[Entry]:
@@ -158,6 +206,13 @@ class _Stamp(Struct):
 
 
 _stamp_decoder = msgspec.json.Decoder(_Stamp)
+
+
+def _stamp_of(line: bytes) -> _Stamp | None:
+    try:
+        return _stamp_decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def lines_before(

@@ -17,9 +17,10 @@ MASK = "[masked]"
 """Stands in the records for what was masked."""
 _MASK = MASK.encode()
 
-_BREAK = rb"\\+[nr]"
-"""A line's end within JSON text, also within JSON that is text in JSON."""
+_BREAK = rb"\\+[nr]|[\n\r]|\xe2\x8f\x8e"
+"""A line's end: within JSON text, also within JSON that is text in JSON; in text; in a summary."""
 _KEY_BODY = rb"(?:" + _BREAK + rb"|\\+/|(?!-----)[A-Za-z0-9+/=:,. \-])"
+_KEY_END = rb"-----END [A-Z ]{0,30}PRIVATE KEY-----"
 
 _SECRET = re.compile(
     rb"(?P<kept>gh[pousr]_)[A-Za-z0-9_]{20,}"
@@ -31,17 +32,20 @@ _SECRET = re.compile(
     # Words such as sk-estimator-of-something have no digit.
     rb"|(?P<sk>(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))sk-)(?=[A-Za-z0-9_-]{0,32}[0-9])"
     rb"[A-Za-z0-9_-]{20,}"
-    rb"|(?P<jwt>eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
+    rb"|(?P<jwt>eyJ)[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"
     rb"|(?P<bearer>Bearer +)[A-Za-z0-9._~+/=-]{16,}"
     rb"|(?P<key>-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----)"
-    rb"(?:" + _KEY_BODY + rb"){16,16384}(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?"
+    rb"(?:" + _KEY_BODY + rb"){16,16384}(?:" + _KEY_END + rb")?"
+    # The rest of a key, where a text was cut before it.
+    rb"|(?P<rest>(?:\A|\")(?:\xe2\x80\xa6)?)(?![A-Z -]{0,50}-----BEGIN )"
+    rb"(?:[A-Z -]{0,50}-----)?(?:" + _KEY_BODY + rb"){1,16384}" + _KEY_END
 )
 """The known forms. Each keeps its beginning, which says what it was. None begins or ends within an
-escape: what is left of a record is JSON."""
+escape: what is left of a record is JSON. `tapui.secret` sees to the halves of the others."""
 
 _SIGNS = (
     (b"_", re.compile(rb"_(?:(?<=gh[pousr]_)|(?<=npm_)|(?<=_pat_))(?=[A-Za-z0-9_]{20})").search),
-    (b"K", re.compile(rb"K(?<=AK)(?=IA[A-Z0-9]{16})").search),
+    (b"K", re.compile(rb"K(?:(?<=AK)(?=IA[A-Z0-9]{16})|(?<=PRIVATE K)(?=EY-----))").search),
     (b"z", re.compile(rb"z(?<=AIz)(?=a[A-Za-z0-9_-]{35})").search),
     (b"J", re.compile(rb"J(?<=eyJ)(?=[A-Za-z0-9_-]{8,}\.eyJ)").search),
     (b"B", re.compile(rb"B(?:(?=earer )|(?<=-----B)(?=EGIN ))").search),

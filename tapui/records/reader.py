@@ -119,14 +119,23 @@ def backward(
                 yield record
 
 
-def scan(folder: Path, collection: str, *, damage: Damage | None = None) -> Iterator[Record]:
+def scan(
+    folder: Path,
+    collection: str,
+    *,
+    damage: Damage | None = None,
+    having: tuple[bytes, ...] = (),
+) -> Iterator[Record]:
     """Yield all records of a collection, oldest first, over rotated files.
 
+    With `having` only those whose line has one of these texts: the others are not parsed.
     Raises `OSError` when a file cannot be read; a missing one has no records.
     """
     damage = damage or Damage()
     for fd in collection_files(folder, collection, newest_first=False):
         for line in lines_forward(fd, damage):
+            if having and not any(text in line for text in having):
+                continue
             record = parse(line)
             if record is None:
                 damage.lines += 1

@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
-from tapui.records import register
+from tapui.records import ledger_files, register
 from tapui.records.reader import ALL_COLLECTIONS
 from tapui.records.record_file import RESULTS_FOLDER
 
-_OURS = re.compile(rf"(?:{'|'.join(ALL_COLLECTIONS)})(?:\.\d{{1,18}})?\.jsonl\Z")
+_OURS = re.compile(
+    rf"(?:{'|'.join(ALL_COLLECTIONS)})(?:\.\d{{1,18}})?\.jsonl\Z|{re.escape(ledger_files.NAME)}\Z"
+    rf"|{ledger_files.ALTERED_NAMES}\Z"
+)
 _LOCK = ".lock"
 
 _log = logging.getLogger(__name__)
@@ -22,7 +25,8 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KeptSession:
-    """The records of one session: its folders, their bytes, and when they were written last."""
+    """The records of one session and its ledger: their folders, their bytes, and when they were
+    written last."""
 
     session_id: str
     folders: tuple[Path, ...]
@@ -33,7 +37,8 @@ class KeptSession:
 def kept_sessions(state_dir: Path) -> list[KeptSession]:
     """Return the sessions that have records, those that were written to last at the end."""
     found = []
-    for session_id, folders in register.sessions(state_dir).items():
+    for session_id, recorded in register.sessions(state_dir).items():
+        folders = [*recorded, ledger_files.folder_of(state_dir, session_id)]
         infos = [info for folder in folders for info in _infos(folder)]
         if infos:
             size = sum(info.st_size for info in infos)
@@ -95,6 +100,10 @@ def expire(state_dir: Path, days: int, now: float | None = None) -> list[str]:
             with _told_if_impossible(f"the records of session {session.session_id}"):
                 remove(session.folders)
                 removed.append(session.session_id)
+    for path in (state_dir / ledger_files.FOLDER).glob("*"):
+        if all(info.st_mtime < before for info in _infos(path)):
+            with _told_if_impossible(f"the old ledger in {path}"):
+                remove([path])
     for path in register.gateway_folders(state_dir):
         with _told_if_impossible(f"the old records in {path}"):
             _expire_files(path, before)

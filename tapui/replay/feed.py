@@ -10,8 +10,16 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from tapui import times
-from tapui.core.conversations.reading import DETAIL_KINDS, detail_asked, turns_asked
+from tapui.core.conversations.reading import (
+    DETAIL_KINDS,
+    detail_asked,
+    spans_asked,
+    spans_between,
+    turns_asked,
+)
 from tapui.core.effects import ReadRecords, RecordsAbout
 from tapui.core.streams.streams import fitting
 from tapui.projection.feed import FeedItem, Link, Position
@@ -24,12 +32,15 @@ from tapui.replay.timeline import Last, Point, Recorded, Timeline, opening
 from tapui.text import safe_text
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode
-from tapui.wire.events import Entry, StreamPosted
+from tapui.wire.events import Entry, Event, GoalEvent, StreamPosted
+from tapui.wire.goals import Goal, GoalsList, GoalsRead
 from tapui.wire.message import Error, Line, Message
 from tapui.wire.tower import (
     Detail,
     DetailRead,
     Notice,
+    SpansList,
+    SpansRead,
     StreamLines,
     StreamRead,
     TowerSnapshot,
@@ -50,9 +61,11 @@ def stream_lines(timeline: Timeline, point: Point, wanted_: StreamRead) -> Strea
     until = wanted_.at if wanted_.before is None and after is None else None
     # Of lines after a number the first are wanted, which are met last.
     lines: deque[Line] = deque(maxlen=None if after is None else wanted)
-    for event in _posted(timeline, point.last):
+    for event in _told(timeline, point.last, "streams"):
         if after is None and len(lines) == wanted:
             break
+        if not isinstance(event, StreamPosted):
+            continue
         if event.stream != wanted_.stream or event.session_id != wanted_.session_id:
             continue
         line = event.line
@@ -68,18 +81,18 @@ def stream_lines(timeline: Timeline, point: Point, wanted_: StreamRead) -> Strea
     return StreamLines(wanted_.id, fitting(lines)[::-1])
 
 
-def _posted(timeline: Timeline, last: Last | None) -> Iterator[StreamPosted]:
-    """Yield the events of streams up to a moment, newest first."""
+def _told(timeline: Timeline, last: Last | None, collection: str) -> Iterator[Event]:
+    """Yield the events of a collection up to a moment, newest first."""
     if last is None:
         return
     passed = 0
     for folder in reversed(timeline.journal.folders):
-        with contextlib.closing(backward(folder, "streams", Damage())) as newest:
+        with contextlib.closing(backward(folder, collection, Damage())) as newest:
             for record in newest:
                 passed += 1
                 if passed > MAX_PASSED:
                     return
-                if not last.is_before(record) and isinstance(record.event, StreamPosted):
+                if not last.is_before(record) and record.event is not None:
                     yield record.event
 
 
@@ -107,6 +120,36 @@ def detail(timeline: Timeline, point: Point, read: DetailRead) -> Detail | Error
         last = point.last
         entries = [one for one in entries if not last.is_before(one)]
     return detail_asked(state, read, entries)
+
+
+def spans(timeline: Timeline, point: Point, read: SpansRead) -> SpansList:
+    """Return spans of a session as far as they had ended at the moment. Raises `OSError`."""
+    entries: list[Entry] = []
+    last = point.last
+    if last is not None:
+        wanted = spans_between(read)
+        for folder in timeline.journal.folders:
+            entries += lookup.spans_between(folder, read.session_id, wanted)
+        entries = [one for one in entries if not last.is_before(one)]
+    return spans_asked(read, entries)
+
+
+def goals(timeline: Timeline, point: Point, read: GoalsRead) -> GoalsList:
+    """Return goals, whole, as they were at the moment. Raises `OSError`."""
+    state = point.state
+    found = state.goals_of(read.session_id) if read.session_id else list(state.goals.values())
+    found = [one for one in found if read.status in (None, one.status)][-read.last :]
+    wanted = {(one.id, one.revision) for one in found if one.is_cut}
+    whole: dict[str, Goal] = {}
+    for event in _told(timeline, point.last, "goals") if wanted else ():
+        if isinstance(event, GoalEvent) and (event.goal.id, event.goal.revision) in wanted:
+            whole.setdefault(event.goal.id, event.goal)
+            wanted.discard((event.goal.id, event.goal.revision))
+            if not wanted:
+                break
+    return GoalsList(
+        read.id, [replace(whole.get(one.id, one), session_id=one.session_id) for one in found]
+    )
 
 
 _log = logging.getLogger(__name__)
@@ -177,7 +220,7 @@ class ReplayFeed:
 
     def send(self, message: Message) -> None:
         """Answer what can be read; refuse everything else."""
-        if isinstance(message, (StreamRead, TurnsRead, DetailRead)):
+        if isinstance(message, (StreamRead, TurnsRead, SpansRead, DetailRead, GoalsRead)):
             self._orders.put_nowait(partial(self._answer, message))
             return
         tag = str(message.__struct_config__.tag)
@@ -367,14 +410,18 @@ class ReplayFeed:
         then = times.epoch(entry.ts)
         return 0.0 if then is None else max(0.0, min(then - self._now, LONGEST_PAUSE))
 
-    async def _answer(self, message: StreamRead | TurnsRead | DetailRead) -> None:
+    async def _answer(
+        self, message: StreamRead | TurnsRead | SpansRead | DetailRead | GoalsRead
+    ) -> None:
         timeline = self._timeline
         if timeline is None:
             return
         answers: dict[type[Message], Callable[..., Message]] = {
             StreamRead: stream_lines,
             TurnsRead: turns,
+            SpansRead: spans,
             DetailRead: detail,
+            GoalsRead: goals,
         }
         answer = answers[type(message)]
         self._items.put_nowait(await asyncio.to_thread(answer, timeline, self._point, message))

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import msgspec
 
 from tapui.index import store
-from tapui.index.folder_state import Checkpoint, checkpoint_before, frozen, thawed
+from tapui.index.folder_fold import Checkpoint, checkpoint_before, frozen, thawed
 from tapui.index.sources import Placed, ReadingOrder, Source, in_order, record_files
 from tapui.projection.fold import fold
 from tapui.projection.state import State

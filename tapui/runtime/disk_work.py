@@ -14,10 +14,14 @@ import re
 import stat
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from tapui.core.effects import (
+    AskRecords,
     Copied,
     CopyFile,
     Effect,
@@ -26,6 +30,7 @@ from tapui.core.effects import (
     NotCopied,
     ReadRecords,
     ReadRules,
+    RecordsFound,
     RecordsRead,
 )
 from tapui.files.locked_folder import FILE_MODE, FOLDER_MODE, folder_name
@@ -41,7 +46,10 @@ from tapui.wire.surrogates import without_surrogates
 
 _log = logging.getLogger(__name__)
 
-DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords | ReadRules
+DiskEffect = MakeDurable | MakePersistDir | CopyFile | ReadRecords | AskRecords | ReadRules
+_ASKING = 2
+"""Questions that are answered at once, each by a process of its own."""
+_NO_ANSWER = RecordsFound(fault="the records cannot be asked (see the log)")
 _UNREADABLE = RecordsRead([], "the records cannot be read (see the log)")
 _NOT_COPIED = NotCopied(CallError.INTERNAL, "file.path: it could not be copied")
 ReadFolder = Callable[[str], FolderRules]
@@ -81,6 +89,7 @@ class DiskWork:
         self._warn = warn
         self._persist_dir = persist_dir
         self._folder_rules = folder_rules
+        self._asking: ThreadPoolExecutor | None = None
         self._copies_fail = False
         """Results could not be copied, which was told."""
 
@@ -94,6 +103,8 @@ class DiskWork:
                 self._copy_file(effect)
             case ReadRecords():
                 self._read_records(effect)
+            case AskRecords():
+                self._ask_records(effect)
             case ReadRules():
                 self._read_rules(effect)
 
@@ -106,6 +117,8 @@ class DiskWork:
                 self._file_copied(effect, _NOT_COPIED)
             case ReadRecords():
                 self._answer(effect.ticket, _UNREADABLE)
+            case AskRecords():
+                self._answer(effect.ticket, _NO_ANSWER)
             case ReadRules():
                 self._answer(effect.ticket, no_folder_rules(effect.cwd))
 
@@ -165,6 +178,37 @@ class DiskWork:
             otherwise=lambda: _UNREADABLE,
             about=effect,
         )
+
+    def _ask_records(self, effect: AskRecords) -> None:
+        state = self._journal.state_dir
+
+        def ask() -> RecordsFound:
+            from tapui.index.asking import QuestionRefused, ask_records
+            from tapui.index.search import standing
+
+            if effect.query is None:
+                return RecordsFound(msgspec.to_builtins(standing(state)))
+            query = {"session": effect.session_id} | msgspec.to_builtins(effect.query)
+            try:
+                return RecordsFound(ask_records(state, query))
+            except QuestionRefused as refused:
+                return RecordsFound(fault=str(refused))
+
+        if self._asking is None:
+            self._asking = ThreadPoolExecutor(_ASKING, "questions")
+        in_thread(
+            self._loop,
+            ask,
+            partial(self._answer, effect.ticket),
+            otherwise=lambda: _NO_ANSWER,
+            about=effect,
+            executor=self._asking,
+        )
+
+    def close(self) -> None:
+        """Begin no answer any more."""
+        if self._asking is not None:
+            self._asking.shutdown(wait=False, cancel_futures=True)
 
     def _read_rules(self, effect: ReadRules) -> None:
         def without() -> FolderRules:

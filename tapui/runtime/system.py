@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from tapui import times
 from tapui.core.hooks.javascript import original_position, translated
 from tapui.core.hooks.matching import PatternError
+from tapui.cron import SystemZone, next_time
 from tapui.match_time import found, replaced
 from tapui.wire.limits import MATCH_TIMEOUT
 
@@ -40,10 +42,10 @@ class SystemIds:
         return f"{prefix}-{self._start}{self._count:x}"
 
     def trace(self) -> str:
-        return f"{self._random.getrandbits(128) or 1:032x}"
+        return (self._random.getrandbits(128) or 1).to_bytes(16, "big").hex()
 
     def span(self) -> str:
-        return f"{self._random.getrandbits(64) or 1:016x}"
+        return (self._random.getrandbits(64) or 1).to_bytes(8, "big").hex()
 
     def token(self, prefix: str) -> str:
         return prefix + secrets.token_urlsafe(32)
@@ -64,6 +66,15 @@ class SystemIds:
             self._second = second
             self._text = datetime.fromtimestamp(second, UTC).strftime("%Y-%m-%dT%H:%M:%S")
         return f"{self._text}.{micros:06d}Z"
+
+    def until(self, text: str, now: float) -> float | None:
+        then = times.instant(text)
+        return None if then is None else then - (now + self._offset)
+
+    def next_time(self, cron: str, now: float) -> str | None:
+        moment = datetime.fromtimestamp(now + self._offset, UTC).astimezone(SystemZone())
+        then = next_time(cron, moment)
+        return None if then is None else f"{then:%Y-%m-%dT%H:%M:%S}.000000Z"
 
 
 def new_run() -> str:

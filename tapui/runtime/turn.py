@@ -30,6 +30,7 @@ from tapui.core.effects import (
     InspectMore,
     McpSessionsChanged,
     NoteAgent,
+    ProofEffect,
     Send,
     SendIfIdle,
     StopGateway,
@@ -121,8 +122,12 @@ class LoopTurn:
         self._refusals: list[Send] = []
         self.emitters: Callable[[EmitterEffect], None] = _nobody_runs_emitters
         """Carries out what the core asks of the shell of emitters."""
+        self.proof: Callable[[ProofEffect], None] = lambda _: None
+        """Carries out what the core asks of ledgers and folders."""
         self.mcp_sessions: Callable[[McpSessionsChanged], None] = lambda _: None
         """Takes the sessions in which MCP servers are offered."""
+        self.on_events: Callable[[list[Entry]], None] | None = None
+        """Takes the events of each turn once they are recorded; must not wait."""
         self.person = Person(gateway.part_questions, self.tell)
         """Answers what parts ask."""
         self._disk = DiskWork(
@@ -280,6 +285,7 @@ class LoopTurn:
             self._timer.cancel()
             self._timer = None
         self._askers.close()
+        self._disk.close()
 
     # Inputs
 
@@ -324,6 +330,8 @@ class LoopTurn:
         entries, bodies, effects = self.gateway.take()
         if entries:
             self._record(entries, bodies)
+            if self.on_events is not None:
+                self._hand_on(self.on_events, entries)
         if self._refusals:
             effects += self._refusals
             self._refusals = []
@@ -361,6 +369,12 @@ class LoopTurn:
             self._touched.update(self._inspections.deliver())
         except Exception:  # noqa: BLE001 - logged; what is inspected goes on
             _log.exception("inspected messages could not be sent to a tower")
+
+    def _hand_on(self, take: Callable[[list[Entry]], None], entries: list[Entry]) -> None:
+        try:
+            take(entries)
+        except Exception:  # noqa: BLE001 - logged; it is not the turn that failed
+            _log.exception("what takes each turn's events failed")
 
     def _look(self) -> None:
         try:
@@ -431,6 +445,8 @@ class LoopTurn:
             self._askers.note(effect)
         elif isinstance(effect, EmitterEffect):
             self.emitters(effect)
+        elif isinstance(effect, ProofEffect):
+            self.proof(effect)
         elif isinstance(effect, McpSessionsChanged):
             self.mcp_sessions(effect)
         elif isinstance(effect, AnswerPart):

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from tapui.schemas.descriptions import remote_reference, type_words
+from tapui.schemas.descriptions import type_words
 from tapui.schemas.key_values import near_words, type_of
+from tapui.schemas.references import remote_reference
 
 MAX_FAULTS = 20
 """Faults that are reported."""

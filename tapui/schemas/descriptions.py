@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -98,26 +98,3 @@ def _example(argument: DescribedArgument) -> Any:
         return json.loads(first)
     except ValueError:
         return "text"
-
-
-_KEYWORDS = ("$ref", "$dynamicRef", "$recursiveRef")
-
-
-def references(schema: Any) -> Iterator[str]:
-    """Yield the target of every reference in a decoded schema, `#…` for one inside of it."""
-    waiting = [schema]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, dict):
-            for key, inner in value.items():
-                if key in _KEYWORDS and isinstance(inner, str):
-                    yield inner
-                else:
-                    waiting.append(inner)
-        elif isinstance(value, list):
-            waiting.extend(value)
-
-
-def remote_reference(schema: Any) -> str | None:
-    """Return the first reference that leads out of a decoded schema, None where there is none."""
-    return next((target for target in references(schema) if not target.startswith("#")), None)

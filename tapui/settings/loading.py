@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -49,12 +50,23 @@ _RANGES: dict[KeyPath, tuple[float, float, str]] = {
     ("records", "keep-days"): (1, 36_500, " days"),
 }
 _PATTERNS = frozenset({("records", "mask")})
+_COMMANDS: KeyPath = ("checks", "commands")
 _STRICT: dict[KeyPath, str] = {
     ("approvals", "command-line"): "person",
     ("approvals", "new-terminals"): "ask",
 }
 """Settings of who is the person, with their strict values. Another value holds only where the
 person's file or the administrator's has it: an agent could set a variable for its commands."""
+_SWITCHES = ("never", "ask", "allow")
+"""The values of the settings `modes.…-to-…`, the strictest first."""
+_ON: frozenset[KeyPath] = frozenset({("modes", "lock"), ("memory", "ask-writes")})
+"""Settings that are stricter where they are on."""
+_LEAVING = ("telemetry", "library-docs")
+"""The tables of what leaves this machine: any value but the default is looser."""
+_REMOTE: KeyPath = ("library-docs", "context7")
+_REMOTE_WORDS = ("never", "ask", "always")
+"""Its values, the strictest first."""
+_PATHS: KeyPath = ("library-docs", "paths")
 Choices = Mapping[KeyPath, Callable[[str], str | None]]
 """What is wrong with a text as the value of each setting that is one; None for a text it takes.
 
@@ -69,6 +81,8 @@ class Checks:
     theme: Callable[[str], str | None]
     pattern: Callable[[str], str | None]
     """Of a pattern that masks texts."""
+    command: Callable[[str], str | None]
+    """Of a command that is to be a check: why no turn is checked by it."""
     key_bindings: Callable[[Mapping[str, object]], dict[str, str]]
     """Of the table `[keys]`, by action; empty when all can be used."""
 
@@ -119,6 +133,8 @@ class Loaded:
     origins: dict[KeyPath, Origin] = field(default_factory=dict)
     overridden: dict[KeyPath, list[Origin]] = field(default_factory=dict)
     """Where a setting is set as well, to no effect; the weakest first."""
+    faults: tuple[str, ...] = ()
+    """Values in whose place a stricter one holds, and checks that cannot be used, a line each."""
 
 
 _OF_OTHERS = ("port", "theme", "glyphs", "attach", "bell", "notify", "keys")
@@ -160,6 +176,11 @@ def _settings_of(kind: type[msgspec.Struct], prefix: KeyPath = ()) -> Iterator[S
 
 SETTINGS: dict[KeyPath, Setting] = {one.path: one for one in _settings_of(Settings)}
 """Every setting, by its path."""
+_MODE_SWITCHES = tuple(path for path in SETTINGS if path[0] == "modes" and path not in _ON)
+AUTOPILOT_OF_AGENTS = tuple(
+    SETTINGS["modes", f"{asker}-to-autopilot"] for asker in ("agent", "subagent", "provider")
+)
+"""What is never `allow`."""
 _TABLES = frozenset(path[:-1] for path in SETTINGS if len(path) > 1)
 
 
@@ -180,6 +201,8 @@ class _Gathering:
         self.overridden: dict[KeyPath, list[Origin]] = {}
         self.key_bindings: dict[str, str] = {}
         self.faults: list[str] = []
+        self.noted: list[str] = []
+        """Faults of values that are taken all the same."""
 
     def take_key_bindings(self, table: Mapping[str, object], where: Mapping[str, str]) -> None:
         """Take the person's own keys; `where` has the place of each."""
@@ -206,7 +229,14 @@ class _Gathering:
         elif fault := self._loosening_fault(setting, value, origin):
             self.faults.append(f"{label}: {fault}")
         else:
+            if value == "allow" and setting in AUTOPILOT_OF_AGENTS:
+                told = 'autopilot is not allowed to agents unasked: "ask" holds'
+                self.noted.append(f"{label}: {told}")
+                value = "ask"
             assert isinstance(value, Scalar | tuple)
+            for one in value if setting.path == _COMMANDS and isinstance(value, tuple) else ():
+                if (unused := self._checks.command(one)) is not None:
+                    self.noted.append(f"{label}: {_shown(one)}: {unused}")
             if self.origins[setting.path].kind != "default":
                 self.overridden.setdefault(setting.path, []).append(self.origins[setting.path])
             self.values[setting.path] = value
@@ -220,15 +250,15 @@ class _Gathering:
         if isinstance(value, bool):
             return None
         if isinstance(value, tuple):
-            are_patterns = setting.path in _PATTERNS
-            faults = (self._checks.pattern(one) if are_patterns else None for one in value)
-            return next(filter(None, faults), None)
+            check = self._checks.pattern if setting.path in _PATTERNS else None
+            if setting.path == _PATHS:
+                check = _path_fault
+            return next(filter(None, map(check, value)), None) if check is not None else None
         assert isinstance(value, int | float)
         return _range_fault(setting.path, value)
 
     def _loosening_fault(self, setting: Setting, value: object, origin: Origin) -> str | None:
-        strict = _STRICT.get(setting.path, value)
-        if value in (strict, self.values[setting.path]) or origin.kind == "managed":
+        if origin.kind == "managed" or not _is_looser(setting, value, self.values[setting.path]):
             return None
         if origin.kind == "env":
             return (
@@ -276,8 +306,18 @@ def load(
         ("copilot", "provider-url"): _url_fault,
         ("copilot", "provider-type"): partial(_none_of, ("openai", "azure", "anthropic")),
         ("copilot", "key-file"): _path_fault,
+        ("copilot", "headers-file"): _path_fault,
         ("copilot", "model"): _word_fault,
         ("agent", "words"): _context_fault,
+        ("telemetry", "otlp-endpoint"): _endpoint_fault,
+        ("telemetry", "exporter-type"): partial(_none_of, ("otlp-http", "file")),
+        ("telemetry", "file-path"): _path_fault,
+        ("telemetry", "source-name"): _word_fault,
+        ("memory", "folder"): _path_fault,
+        ("language-server", "program"): _path_fault,
+        _REMOTE: partial(_none_of, _REMOTE_WORDS),
+        ("library-docs", "address"): _endpoint_fault,
+        **dict.fromkeys(_MODE_SWITCHES, partial(_none_of, _SWITCHES)),
     }
     found = _Gathering(choices, checks, is_split=is_split(environ))
     _read_file(path, found)
@@ -293,7 +333,8 @@ def load(
         found.faults.append(f"{where}: records.session must not be smaller than records.file")
     if found.faults:
         raise ConfigError("\n".join(safe_text(fault) for fault in found.faults))
-    return Loaded(path, found.settings(), found.values, found.origins, found.overridden)
+    told = tuple(safe_text(fault) for fault in found.noted)
+    return Loaded(path, found.settings(), found.values, found.origins, found.overridden, told)
 
 
 def _read_managed(path: Path, owner: int, found: _Gathering) -> None:
@@ -390,6 +431,19 @@ def allowed(setting: Setting) -> str:
     return f"From {low} to {high}{unit}."
 
 
+def _is_looser(setting: Setting, value: object, current: Value) -> bool:
+    """Return whether a value lets more through than the one in force, where that is guarded."""
+    if setting.path == _REMOTE:
+        return _REMOTE_WORDS.index(str(value)) > _REMOTE_WORDS.index(str(current))
+    if setting.path[0] in _LEAVING:
+        return value not in (setting.default, current)
+    if setting.path in _MODE_SWITCHES:
+        return _SWITCHES.index(str(value)) > _SWITCHES.index(str(current))
+    if setting.path in _ON:
+        return bool(current) and not value
+    return value not in (_STRICT.get(setting.path, value), current)
+
+
 def _range_fault(path: KeyPath, value: float) -> str | None:
     low, high, unit = _RANGES[path]
     if math.isfinite(value) and low <= value <= high:
@@ -403,6 +457,19 @@ def _none_of(words: Sequence[str], text: str) -> str | None:
 
 def _url_fault(text: str) -> str | None:
     return None if text.startswith(("http://", "https://")) else "write an http or https address"
+
+
+def _endpoint_fault(text: str) -> str | None:
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        return "write an http or https address"
+    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+        return "write an http or https address"
+    if parts.username is not None or parts.query or parts.fragment or not text.isprintable():
+        return "write an address without a name, a password, `?` and `#`"
+    return None
 
 
 def _word_fault(text: str) -> str | None:

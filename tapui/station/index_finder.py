@@ -13,9 +13,11 @@ from msgspec import Raw
 
 from tapui.index.search import Hit, Search, query_of, record_of
 from tapui.index.store import IndexMissing, IndexUnusable
+from tapui.index.why import blamed, changes_of, lines_of
+from tapui.records.reader import Record
 from tapui.runtime.children.supervisor import ProgramLog, own_program
 from tapui.text import safe_text
-from tapui.tower.app.services import FinderFault, FoundRecord, RecordText
+from tapui.tower.app.services import FinderFault, FoundRecord, RecordText, WrittenLine
 from tapui.tower.calls.bodies import body_of
 from tapui.wire.codec import encode
 
@@ -44,7 +46,7 @@ class IndexFinder:
         self._search = Search(self._state_dir)
         self._hits: dict[str, Hit] = {}
         self._hits_before: dict[str, Hit] = {}
-        self._updating = _IndexUpdate(self._state_dir)
+        self._updating = IndexUpdate(self._state_dir)
 
     def find(self, text: str, most: int) -> Iterator[list[FoundRecord]]:
         """Yield what is found of a text that is being typed: its last word may be a beginning."""
@@ -55,7 +57,7 @@ class IndexFinder:
         try:
             for hits in self._search.find(query, limit=most):
                 self._hits |= {str(hit.id): hit for hit in hits}
-                yield [_found(hit) for hit in hits]
+                yield [found_record(hit) for hit in hits]
         except IndexUnusable as error:
             raise self._fault(error) from None
 
@@ -67,17 +69,39 @@ class IndexFinder:
             raise self._fault(error) from None
         return 1.0 if progress.is_complete else progress.done / progress.total
 
+    def damaged(self) -> int:
+        """Return how many lines of the records are damaged, and cannot be found."""
+        try:
+            return self._search.damaged()
+        except IndexUnusable as error:
+            raise self._fault(error) from None
+
     def is_catching_up(self) -> bool:
         return self._updating.is_running
 
     def read(self, found: FoundRecord) -> RecordText | None:
         hit = self._hits.get(found.key) or self._hits_before.get(found.key)
         record = record_of(hit) if hit is not None else None
-        if hit is None or record is None:
+        return record_text(record, hit.path) if hit is not None and record is not None else None
+
+    def writer_of(self, path: Path, line: int, text: str) -> WrittenLine | None:
+        """Return the last change of a line, as `tapui why` tells it."""
+        try:
+            lines = lines_of(path)
+            if not 0 < line <= len(lines) or lines[line - 1] != text:
+                return None
+            found = blamed(changes_of(self._search, path), lines, line)
+        except IndexUnusable as error:
+            raise self._fault(error) from None
+        except OSError as error:
+            raise FinderFault(error.strerror or str(error)) from None
+        if found is None:
             return None
-        fields = msgspec.json.decode(record.line, type=dict[str, Raw])
-        said = {name: given for name, given in fields.items() if name not in _HEAD}
-        return RecordText(body_of(Raw(encode(said))), hit.path, record.masked)
+        one = found.change
+        is_sure = found.is_sure and not one.is_probable
+        return WrittenLine(
+            one.ts, one.session_id, one.session, one.turn, one.prompt, one.title, is_sure
+        )
 
     def interrupt(self) -> None:
         """End a search in another thread."""
@@ -92,7 +116,7 @@ class IndexFinder:
             return FinderFault(f"The index cannot be read: {safe_text(str(error), limit=200)}.")
         if self._updating.is_over(AGAIN_SECONDS):
             self._updating.end()
-            self._updating = _IndexUpdate(self._state_dir)
+            self._updating = IndexUpdate(self._state_dir)
         if isinstance(error, IndexMissing):
             return FinderFault(_FIRST, will_pass=True)
         said = safe_text(str(error), limit=200)
@@ -101,7 +125,7 @@ class IndexFinder:
         )
 
 
-class _IndexUpdate:
+class IndexUpdate:
     """A process that indexes what is new, and ends. What it logs goes to the log of this one."""
 
     def __init__(self, state_dir: Path) -> None:
@@ -121,6 +145,14 @@ class _IndexUpdate:
             )
         except OSError as error:
             _log.warning("the index cannot be brought up to date: %s", error)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until it has ended, for at most so long; return whether it has."""
+        process = self._process
+        try:
+            return process is None or process.wait(seconds) is not None
+        except subprocess.TimeoutExpired:
+            return False
 
     @property
     def is_running(self) -> bool:
@@ -148,7 +180,14 @@ class _IndexUpdate:
         self._output.close()
 
 
-def _found(hit: Hit) -> FoundRecord:
+def record_text(record: Record, path: str) -> RecordText:
+    """Return a record for the screen; `path` is its file."""
+    fields = msgspec.json.decode(record.line, type=dict[str, Raw])
+    said = {name: given for name, given in fields.items() if name not in _HEAD}
+    return RecordText(body_of(Raw(encode(said))), path, record.masked)
+
+
+def found_record(hit: Hit) -> FoundRecord:
     return FoundRecord(
         str(hit.id),
         hit.kind,

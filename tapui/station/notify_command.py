@@ -2,28 +2,36 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable, Sequence
 from pathlib import PurePath
 
+from tapui.tower.app.notifier import PersonCall
+
+_PLACE = re.compile(r"\{(?:text|kind|session)\}")
 _log = logging.getLogger(__name__)
 
 SECONDS = 10.0
 """How long the program may take; it is then ended."""
 AT_ONCE = 3
 """Programs that run at the same time; further calls are left out."""
-PLACE = "{text}"
 
 
-def arguments(command: Sequence[str], text: str) -> list[str]:
-    """Return a command line with the notice in its place.
+def arguments(command: Sequence[str], call: PersonCall) -> list[str]:
+    """Return a command line with the notice in its place, for `{text}`, `{kind}` and `{session}`.
 
     `notify-send` reads its text as markup, so what could be markup is escaped for it.
     """
+    text = call.text
     if PurePath(command[0]).name == "notify-send":
         import html  # only here: its tables of entities take as long to load as a pane
 
         text = html.escape(text, quote=False)
-    return [command[0], *(part.replace(PLACE, text) for part in command[1:])]
+    places = {"{text}": text, "{kind}": call.kind, "{session}": call.session}
+    return [
+        command[0],
+        *(_PLACE.sub(lambda found: places[found[0]], part) for part in command[1:]),
+    ]
 
 
 class NotifyCommand:
@@ -38,16 +46,16 @@ class NotifyCommand:
         self.running: set[asyncio.Task[None]] = set()
         """A task for each program that runs."""
 
-    def __call__(self, text: str) -> None:
+    def __call__(self, call: PersonCall) -> None:
         if self._command and len(self.running) < AT_ONCE:
-            task = asyncio.get_running_loop().create_task(self._run(text), name="notify")
+            task = asyncio.get_running_loop().create_task(self._run(call), name="notify")
             self.running.add(task)
             task.add_done_callback(self.running.discard)
 
-    async def _run(self, text: str) -> None:
+    async def _run(self, call: PersonCall) -> None:
         try:
             process = await asyncio.create_subprocess_exec(
-                *arguments(self._command, text),
+                *arguments(self._command, call),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=asyncio.subprocess.DEVNULL,

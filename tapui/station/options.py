@@ -34,6 +34,8 @@ class Options:
     """Whether the port was asked for by flag or environment, rather than by file or default."""
     theme: str
     """The name of the tower's theme."""
+    faults: tuple[str, ...] = ()
+    """Settings in whose place a stricter value holds, one line each, for the person to read."""
     json: bool = False
     """`serve`: print one JSON line when ready."""
     is_demo: bool = False

@@ -38,6 +38,8 @@ from tapui.station.parts.hosts import Copilot, LocalSession, Tools
 from tapui.station.parts.index import Index
 from tapui.station.parts.mcp_servers import McpServersPart
 from tapui.station.parts.part import STOP_SECONDS, Part, PartList
+from tapui.station.parts.proof import ProofPart
+from tapui.station.parts.telemetry import TelemetryPart
 from tapui.station.parts.watched_files import Rules, ToolsToken
 from tapui.wire.limits import SHUTDOWN_MS
 
@@ -145,7 +147,7 @@ class RunningGateway:
             self.turn.close()
             await asyncio.to_thread(self.journal.close, _JOURNAL_SECONDS)
             raise
-        for problem in self._files.problems:
+        for problem in (*self._files.problems, *options.faults):
             self._report(problem, "warning")
         self._loop = asyncio.get_running_loop()
         self._unlisten = update.listen(self._updated)
@@ -406,13 +408,13 @@ class Idleness:
 
 def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
     """Return the parts that the options ask for, in the order of their start."""
-    parts: list[Part] = [Rules(rule_files)]
+    parts: list[Part] = [Rules(rule_files), ProofPart()]
     if options.settings.local_session:
         parts.append(LocalSession())
     parts.append(Tools())
     parts.append(EmittersPart())
     if not options.is_demo:
-        parts.append(McpServersPart())
+        parts += [McpServersPart(), TelemetryPart()]
     parts.append(Index())
     if not (options.is_demo or options.is_private):
         parts.append(ToolsToken())

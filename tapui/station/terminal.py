@@ -46,8 +46,8 @@ def _has_vanished(fd: int) -> bool:
     return False
 
 
-def let_go() -> None:
-    """Give the terminal up: standard input, output and error lead nowhere from now on."""
+def redirect_to_null() -> None:
+    """Give up the terminal: standard input, output and error lead nowhere from now on."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     try:
         for fd in (0, 1, 2):
@@ -166,12 +166,12 @@ class Screen:
         self.is_lost = False
         """Whether the terminal has vanished (or SIGHUP came), and no other signal asked to end."""
         self.is_left_on = False
-        """Whether the person left the screen alone: the gateway is to keep running."""
+        """Whether the person closed only the screen: the gateway is to keep running."""
 
     def leave(self, number: signal.Signals) -> None:
         """A signal came: end the app."""
         if number is signal.SIGHUP and is_gone():
-            let_go()
+            redirect_to_null()
         self._reasons.append(number)
         self._app.leave(number.name)
 
@@ -194,7 +194,7 @@ class Screen:
             signal.signal(signal.SIGCONT, signal.SIG_DFL)  # nothing is left to be entered again
         gone = is_gone()
         if gone:
-            let_go()
+            redirect_to_null()
         reasons = self._reasons
         self.is_lost = (gone or bool(reasons)) and set(reasons) <= {signal.SIGHUP}
         if gone or reasons:
@@ -206,8 +206,8 @@ class Screen:
             tell(f"tapui: {safe_text(str(said))}")
         return 0
 
-    def give_up(self) -> None:
+    def detach(self) -> None:
         """Leave the gateway running without this terminal: say so if that is still there."""
         shows = invocation.command()
         tell(f"tapui: the gateway goes on without a screen; `{shows}` shows it again")
-        let_go()
+        redirect_to_null()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tapui.tower.app.app import TowerApp
     from tapui.tower.app.feed import Feed
     from tapui.tower.app.header import Note
-    from tapui.tower.app.services import Finder
+    from tapui.tower.app.services import Finder, RecordQuestions
     from tapui.tower.app.view import View
     from tapui.wire.subjects import Approval
 
@@ -121,7 +121,7 @@ async def _own_gateway(options: Options, host: GatewayHost, log: Path) -> int:
             code = await screen.show()
             is_left = screen.is_lost or screen.is_left_on
             if is_left and not options.is_demo and await host.goes_on():
-                screen.give_up()
+                screen.detach()
                 if options.parent is not None:
                     options.parent.leave()
                 await host.over()
@@ -141,7 +141,7 @@ async def _second_tower(
         options,
         feed,
         log,
-        note=lambda view: _note(feed, view),
+        note=lambda view: note_of(feed, view),
         notices=[] if (warning := gateways.warning_of(first)) is None else [warning],
         on_start_here=lambda: starts_here.append(True),
     )
@@ -159,7 +159,9 @@ async def _shown_to_its_end(app: "TowerApp", feed: "Feed") -> int:
             await feed.stop(1.0)
 
 
-def _note(feed: "RemoteFeed", view: "View") -> str:
+def note_of(feed: "RemoteFeed", view: "View") -> str:
+    """Return what the header says of a tower whose gateway is another process: which one, as of
+    now, and whether another tower was there before it."""
     gateway = f"gateway: pid {feed.pid}"
     return gateway if view.is_first else f"second tower ({gateway})"
 
@@ -221,6 +223,7 @@ def _app(
         glyphs=options.settings.glyphs,
         copies=home.state / "copied",
         finder=finder_of(home.state),
+        questions=questions_of(home),
         earlier_requests=earlier_requests_of(home.state),
         store=None if options.is_demo else CopilotSessions(home.copilot, os.environ),
     )
@@ -251,6 +254,7 @@ async def _replay(options: Options, home: Home, folders: list[Path], name: str, 
         glyphs=options.settings.glyphs,
         copies=home.state / "copied",
         finder=finder_of(home.state),
+        questions=questions_of(home),
     )
     return await _shown_to_its_end(app, feed)
 
@@ -262,6 +266,17 @@ def finder_of(state_dir: Path) -> "Callable[[], Finder]":
         from tapui.station.index_finder import IndexFinder
 
         return IndexFinder(state_dir)
+
+    return make
+
+
+def questions_of(home: Home) -> "Callable[[], RecordQuestions]":
+    """Return what makes the way to ask the records of a home."""
+
+    def make() -> "RecordQuestions":
+        from tapui.station.index_questions import IndexQuestions
+
+        return IndexQuestions(home.state, home.config)
 
     return make
 

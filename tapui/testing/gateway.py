@@ -15,6 +15,7 @@ from pathlib import Path
 import msgspec
 
 from tapui.core.effects import (
+    AskRecords,
     Authenticated,
     Close,
     ConnectionId,
@@ -28,9 +29,11 @@ from tapui.core.effects import (
     NoteAgent,
     ReadRecords,
     ReadRules,
+    RecordsFound,
     RecordsRead,
     Send,
     SendIfIdle,
+    SpansBetween,
 )
 from tapui.core.gateway import Gateway
 from tapui.files.locked_folder import FOLDER_MODE, folder_name
@@ -234,8 +237,12 @@ class MemoryGateway:
                 answer(ticket, FolderRules(cwd, cwd))
             case ReadRecords(ticket, _, EarlierTurns()):
                 answer(ticket, RecordsRead([]))
+            case ReadRecords(ticket, _, SpansBetween()):
+                answer(ticket, RecordsRead([]))
             case ReadRecords(ticket):
                 answer(ticket, RecordsRead([], "a gateway in memory keeps no records"))
+            case AskRecords(ticket):
+                answer(ticket, RecordsFound(fault="a gateway in memory keeps no records"))
             case NoteAgent():
                 pass  # no connection of a test is looked at
             case Identify(ticket):

@@ -1,7 +1,8 @@
 """The pytest plugin that comes with tapui: fixtures for tests of providers.
 
 It is imported by every pytest of an environment in which tapui is installed, so it imports nothing
-but pytest until a fixture is used, and defines nothing but these:
+but pytest, and what finds `tools._base` for tool files, until a fixture is used. It defines nothing
+but these:
 
 - `tapui_test(provider, …)`: as `provider.test(…)`, with what is left behind checked once more
   when the test is over;
@@ -14,12 +15,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tapui.folder_tools.base import install_base
+
 if TYPE_CHECKING:
     from tapui.testing.opening import OpenTest
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Add the asynchronous fixture where pytest-asyncio runs such fixtures."""
+    """Let tool files be imported, and add the asynchronous fixture where pytest-asyncio runs such
+    fixtures."""
+    install_base()
     if config.pluginmanager.hasplugin("asyncio"):
         from tapui.testing import session_fixture
 

@@ -89,6 +89,7 @@ class Stage:
             token=Secret(PROVIDER_TOKEN),
             session=None if provider.session == ALL else session,
             sleep=self.clock.sleep,
+            now=self.clock.now,
         )
         self._work = asyncio.create_task(
             self._serving.run(),

@@ -6,24 +6,50 @@ from typing import Any, Protocol
 from tapui.settings.settings import Timeouts
 from tapui.tools.definitions import BuiltinTool, RefusedError
 from tapui.tools.emitters import EMITTER_TOOLS
+from tapui.tools.goals import GOAL_TOOLS
+from tapui.tools.records import RECORD_TOOLS
+from tapui.tools.reviews import REVIEW_TOOLS
 from tapui.tools.streams import INJECTOR_TOOLS, SESSION_TOOLS, STREAM_TOOLS
 from tapui.wire.builtin import (
     EmitterAnswer,
     EmittersAnswer,
     ModeAnswer,
+    RecordsAnswer,
     StateAnswer,
     StreamPostDone,
 )
-from tapui.wire.codec import raw
-from tapui.wire.errors import CallError, WireError
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.goals import ClaimsReported, GoalAnswer, GoalReported, GoalsList
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import BUILTIN_PROVIDER, Error, Message
 from tapui.wire.provider import Hello, Sessions, ToolCall, ToolCancel, ToolResult
+from tapui.wire.reviews import ReviewAnswer
 from tapui.wire.tower import StreamLines
 
-TOOLS = (*STREAM_TOOLS, *SESSION_TOOLS, *EMITTER_TOOLS, *INJECTOR_TOOLS)
+TOOLS = (
+    *STREAM_TOOLS,
+    *SESSION_TOOLS,
+    *EMITTER_TOOLS,
+    *INJECTOR_TOOLS,
+    *GOAL_TOOLS,
+    *REVIEW_TOOLS,
+    *RECORD_TOOLS,
+)
 
-_Answer = StreamPostDone | StreamLines | StateAnswer | ModeAnswer | EmitterAnswer | EmittersAnswer
+_Answer = (
+    StreamPostDone
+    | StreamLines
+    | StateAnswer
+    | ModeAnswer
+    | EmitterAnswer
+    | EmittersAnswer
+    | GoalAnswer
+    | GoalsList
+    | GoalReported
+    | ClaimsReported
+    | ReviewAnswer
+    | RecordsAnswer
+)
 
 
 class ToolPort(Protocol):
@@ -71,11 +97,13 @@ class BuiltinTools:
 
     def _on_call(self, call: ToolCall) -> None:
         try:
-            request = self._tools[call.tool].ask(call)
+            tool = self._tools[call.tool]
+            tool.check(call)
+            request = tool.ask(call)
         except WireError as error:
-            self._fail(call.id, CallError.INTERNAL, error.text)
+            self._fail(call.id, CallError.INVALID_JSON, error.text)
         except ValueError as error:
-            self._fail(call.id, CallError.INTERNAL, f"arguments: {error}")
+            self._fail(call.id, CallError.INVALID_JSON, f"arguments: {error}")
         else:
             self._pending[call.id] = call
             self._port.send(request)
@@ -91,22 +119,29 @@ class BuiltinTools:
         call = self._pending.get(answer.id)
         if call is None:
             return
+        tool = self._tools[call.tool]
         try:
-            told: Any = self._tools[call.tool].tell(call, answer)
+            told: Any = tool.tell(call, answer)
+            reply = told if isinstance(told, Message) else tool.result(call, told)
         except RefusedError as refused:
             del self._pending[call.id]
             self._fail(call.id, CallError.UNAUTHORIZED, str(refused))
-            return
-        if isinstance(told, Message):
-            self._port.send(told)
-            return
-        del self._pending[call.id]
-        self._port.send(ToolResult(call.id, data=raw(told)))
+        except ValueError as error:
+            del self._pending[call.id]
+            self._fail(call.id, CallError.INVALID_JSON, f"arguments: {error}")
+        else:
+            if isinstance(reply, Message):
+                self._port.send(reply)
+                return
+            del self._pending[call.id]
+            self._port.send(ToolResult(call.id, data=reply))
 
     def _on_error(self, message: Error) -> None:
         call = self._pending.pop(message.id or "", None)
         if call is not None:
-            self._fail(call.id, CallError.INTERNAL, message.message)
+            is_wrong = message.code == ErrorCode.INVALID_JSON
+            code = CallError.INVALID_JSON if is_wrong else CallError.INTERNAL
+            self._fail(call.id, code, message.message)
 
     def _fail(self, call_id: str, code: CallError, text: str) -> None:
         self._port.send(ToolResult(call_id, error=text, error_code=code))

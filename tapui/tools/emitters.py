@@ -7,10 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from tapui.core.emitters.plans import interval_text
-from tapui.emitters.config.arguments import FilterGiven, ToolArguments
-from tapui.emitters.config.entry_keys import merged_patterns
+from tapui.emitters.config.arguments import DELAY_KEYS, FilterGiven, ToolArguments
+from tapui.emitters.config.entry_keys import (
+    FILTER_KEYS,
+    FLAT_KEYS,
+    INTERVAL_KEYS,
+    STREAM_KEYS,
+    merged_patterns,
+)
 from tapui.settings.settings import Timeouts
-from tapui.tools.definitions import TEXT, BuiltinTool, RefusedError, Schema, object_of
+from tapui.tools.definitions import TEXT, BuiltinTool, Pages, RefusedError, Schema, object_of
 from tapui.wire.builtin import (
     EmitterAnswer,
     EmitterAsked,
@@ -45,6 +51,7 @@ def emitter_json(emitter: Emitter) -> dict[str, Any]:
         "prompt": _head(emitter.prompt),
         "runSchedule": emitter.kind,
         "in" if emitter.kind == "oneTime" else "runInterval": every,
+        "cron": emitter.cron,
         "maxRuns": emitter.max_runs,
         "stream": emitter.stream,
         "sessionInjector": "off" if emitter.injector == "disabled" else "on",
@@ -116,6 +123,7 @@ def _stop(call: ToolCall) -> Message:
 
 
 def _list(call: ToolCall) -> Message:
+    object_of(call)
     return EmittersRead(call.id, call.session_id)
 
 
@@ -165,16 +173,21 @@ _RULES: Schema = {
         "required": ["match", "outcome"],
     },
 }
+_FILTERS = frozenset({*FILTER_KEYS, *FLAT_KEYS})
+_FORMER = frozenset({
+    *_FILTERS, *INTERVAL_KEYS, *STREAM_KEYS, "autoStart", "env", "force", "lifespan", "scope",
+    "managedBy", "metadata", "ownership",
+})  # fmt: skip
+"""What a file's entry may say, and what the earlier extension's tools took."""
 _INTERVAL = "such as 30s, 5m, 2h or 1d"
 
 EMITTER_TOOLS = (
     BuiltinTool(
         "tap_start_emitter",
-        "Start a command or a prompt beside this session: all the time, once, or on an interval. "
-        "A command's lines go through the filter into a stream: drop, keep, surface (shown to the "
-        "person) or inject (sent to you). The person is asked before a command starts, each "
-        "time, and may say no. A prompt is not asked about: one of yours at a time, and "
-        f"{MODEL_PROMPT_RUNS} runs in a session. It ends with this session.",
+        "Start a command or prompt beside this session: always, once, or on an interval. "
+        "A command's lines go through the filter: drop, keep, surface (to the person) or inject "
+        "(to you). The person is asked before a command. Prompts: one of yours at a "
+        f"time, {MODEL_PROMPT_RUNS} runs in a session. It ends with this session.",
         _start,
         _started,
         {
@@ -183,6 +196,8 @@ EMITTER_TOOLS = (
             "prompt": TEXT | {"description": "A prompt for this session"},
             "runInterval": TEXT
             | {"description": f"From the end of a run to the next, {_INTERVAL}; idle: of a prompt"},
+            "cron": TEXT
+            | {"description": "Or when, in local time: */15 9-17 * * 1-5 (min hour day month dow)"},
             "runSchedule": TEXT | {"enum": ["continuous", "timed", "oneTime", "idle"]},
             "maxRuns": {"type": "integer", "minimum": 1},
             "stream": TEXT | {"description": "Stream of its lines; else that of its name"},
@@ -206,6 +221,7 @@ EMITTER_TOOLS = (
         ("name",),
         patience=_patience,
         withdraw=EmitterAskedCancel,
+        former=_FORMER,
     ),
     BuiltinTool(
         "tap_stop_emitter",
@@ -214,6 +230,7 @@ EMITTER_TOOLS = (
         _told,
         {"name": _NAME},
         ("name",),
+        former=frozenset({"force"}),
     ),
     BuiltinTool(
         "tap_list_emitters",
@@ -222,6 +239,7 @@ EMITTER_TOOLS = (
         _list,
         _listed,
         {},
+        pages=Pages("emitters", "name"),
     ),
     BuiltinTool(
         "tap_set_event_filter",
@@ -231,6 +249,7 @@ EMITTER_TOOLS = (
         _filter_set,
         {"name": _NAME, "eventFilter": _RULES},
         ("name", "eventFilter"),
+        former=_FILTERS,
     ),
     BuiltinTool(
         "tap_schedule_prompt",
@@ -246,5 +265,6 @@ EMITTER_TOOLS = (
         ("prompt", "in"),
         patience=_patience,
         withdraw=EmitterAskedCancel,
+        former=frozenset({*DELAY_KEYS, *STREAM_KEYS, "description"}),
     ),
 )

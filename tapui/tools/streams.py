@@ -5,7 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from tapui.emitters.config.arguments import ToolArguments
-from tapui.tools.definitions import TEXT, BuiltinTool, RefusedError, object_of
+from tapui.tools.definitions import TEXT, BuiltinTool, Pages, RefusedError, object_of
 from tapui.wire.builtin import (
     EmitterAnswer,
     InjectorAsked,
@@ -35,8 +35,12 @@ class ModeArguments(Struct, forbid_unknown_fields=True):
     reason: str | None = None
 
 
-def read_state(call: ToolCall) -> Message:
-    """Ask how the session is, and for its streams."""
+def _read_state(call: ToolCall) -> Message:
+    decode_as(call.args, NoArguments, "arguments")
+    return StateRead(call.id, call.session_id, looks=True)
+
+
+def _read_streams(call: ToolCall) -> Message:
     decode_as(call.args, NoArguments, "arguments")
     return StateRead(call.id, call.session_id)
 
@@ -60,9 +64,10 @@ def _told_mode(call: ToolCall, answer: ModeAnswer) -> Any:
 SESSION_TOOLS = (
     BuiltinTool(
         "tap_get_session_state",
-        "Read this session's mode, model, activity, tools, providers, emitters and waiting "
-        "approvals.",
-        read_state,
+        "Read this session's mode, model, activity, context, tasks, schedules, canvases, tools, "
+        "providers, emitters, goals, reviews, spans and waiting approvals. What is null is not "
+        "known: `unknown` says why.",
+        _read_state,
         _told_state,
         {},
     ),
@@ -107,6 +112,7 @@ class HistoryArguments(Struct, forbid_unknown_fields=True):
     channel: str = ""
     last: int = _USUAL
     limit: Any = None
+    cursor: str | None = None
 
 
 def _post(call: ToolCall) -> Message:
@@ -191,13 +197,15 @@ STREAM_TOOLS = (
             "metadata": {"type": "object", "description": "Stored with the line"},
         },
         ("stream", "message"),
+        former=frozenset({"channel", "source", "description"}),
     ),
     BuiltinTool(
         "tap_list_streams",
         "List the event streams of this session, and which emitters post to each.",
-        read_state,
+        _read_streams,
         _listed,
         {},
+        pages=Pages("streams", "stream"),
     ),
     BuiltinTool(
         "tap_stream_history",
@@ -209,6 +217,8 @@ STREAM_TOOLS = (
             "last": {"type": "integer", "minimum": 1, "maximum": MAX_HISTORY, "default": _USUAL},
         },
         ("stream",),
+        pages=Pages("lines", "seq", is_newest_last=True),
+        former=frozenset({"channel", "limit"}),
     ),
 )
 INJECTOR_TOOLS = (
@@ -223,6 +233,7 @@ INJECTOR_TOOLS = (
             "delivery": TEXT | {"enum": ["surface", "important", "all"], "default": "surface"},
         },
         ("stream",),
+        former=frozenset({"channel"}),
     ),
     BuiltinTool(
         "tap_disable_injector",
@@ -232,5 +243,6 @@ INJECTOR_TOOLS = (
         _told_injector,
         {"stream": _STREAM},
         ("stream",),
+        former=frozenset({"channel"}),
     ),
 )

@@ -28,6 +28,7 @@ Text = Annotated[str, Meta(extra={"text": True})]
 
 Records keep `records.inline` of it, snapshots a head.
 """
+ShellText = Annotated[str, Meta(max_length=limits.MAX_SHELL_TEXT)]
 Note = Annotated[str, Meta(max_length=limits.MAX_NOTE)]
 Name = Annotated[str, checked("MAX_NAME")]
 Pattern = Annotated[str, checked("MAX_PATTERN")]

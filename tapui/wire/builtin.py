@@ -1,12 +1,25 @@
 """What the built-in tools ask of the gateway: in process only, beside the provider's messages."""
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import Raw, Struct
+from msgspec import Meta, Raw, Struct
+from msgspec import field as msgspec_field
 
+from tapui.wire import limits
 from tapui.wire.bounds import Id, Name, Path, Text
 from tapui.wire.codec import decode_as, given_object
 from tapui.wire.emitters import Delivery, Emitter, Injector, Rules, ScheduleKind
+from tapui.wire.goals import (
+    AuditAsked,
+    ClaimsReported,
+    GoalAnswer,
+    GoalAsked,
+    GoalReported,
+    GoalsList,
+    GoalUpdateAsked,
+    SessionGoalsRead,
+    VerifyAsked,
+)
 from tapui.wire.message import (
     Error,
     Json,
@@ -28,6 +41,7 @@ from tapui.wire.provider import (
     ToolCancel,
     ToolResult,
 )
+from tapui.wire.reviews import ReviewAnswer, ReviewAsked
 from tapui.wire.tower import StreamLines, StreamRead
 
 CHANGING_TOOLS = frozenset(
@@ -39,11 +53,57 @@ CHANGING_TOOLS = frozenset(
         "tap_set_event_filter",
         "tap_enable_injector",
         "tap_disable_injector",
+        "tap_create_goal",
+        "tap_update_goal",
+        "tap_record_review",
     }
 )
 """Built-in tools that send prompts, or start or change something in a session."""
 POST = "tap_post"
 """The built-in tool that puts a line into a stream, which may be a prompt."""
+RecordCollection = Literal[
+    "calls",
+    "streams",
+    "approvals",
+    "modes",
+    "sessions",
+    "providers",
+    "errors",
+    "emitters",
+    "traces",
+    "goals",
+    "reviews",
+]
+RecordOperator = Literal[
+    "eq",
+    "ne",
+    "lt",
+    "lte",
+    "gt",
+    "gte",
+    "in",
+    "nin",
+    "contains",
+    "startsWith",
+    "endsWith",
+    "matches",
+    "exists",
+    "missing",
+]
+RecordAggregation = Literal[
+    "count",
+    "countDistinct",
+    "sum",
+    "min",
+    "max",
+    "avg",
+    "p50",
+    "p90",
+    "p95",
+    "p99",
+    "first",
+    "last",
+]
 _HARMLESS_LEVELS = (b'"keep"', b'"surface"')
 
 
@@ -75,10 +135,11 @@ class StreamPost(Message, tag="stream.post"):
 
 
 class StateRead(Message, tag="state.read"):
-    """Ask how a session is."""
+    """Ask how a session is; with `looks` also what only its host can tell."""
 
     id: Id
     session_id: Id
+    looks: bool = False
 
 
 class ModeRequest(Message, tag="mode.request"):
@@ -98,8 +159,8 @@ class ModeRequestCancel(Message, tag="mode.request.cancel"):
 
 
 class EmitterWanted(WireStruct, kw_only=True):
-    """An emitter that a session's agent wants. Names are normalised, `every` is seconds; `cwd` is
-    absolute or relative to the session's folder."""
+    """An emitter that a session's agent wants. Names are normalised, `every` is seconds, `cron` an
+    expression of five fields; `cwd` is absolute or relative to the session's folder."""
 
     name: Name
     stream: Name
@@ -109,6 +170,7 @@ class EmitterWanted(WireStruct, kw_only=True):
     shell: Path | None = None
     cwd: Path | None = None
     every: int | None = None
+    cron: Id | None = None
     max_runs: int | None = None
     include_stderr: bool = True
     rules: Rules = []
@@ -166,7 +228,64 @@ class EmittersRead(Message, tag="emitters.read"):
     session_id: Id
 
 
+class RecordCondition(WireStruct):
+    """What a record must be: `field` is a dotted path into it (`call.args.command`, `[n]` for
+    lists). Values are compared with those of their own type."""
+
+    field: Path
+    op: RecordOperator
+    value: Any = None
+
+
+class RecordAggregate(WireStruct):
+    """What is made of the records of a group, under the name `as`."""
+
+    op: RecordAggregation
+    field: Path | None = None
+    name: Id | None = msgspec_field(name="as", default=None)
+
+
+Conditions = Annotated[list[RecordCondition], Meta(max_length=limits.MAX_CONDITIONS)]
+
+
+class RecordQuery(WireStruct, kw_only=True):
+    """A question to a session's records of a collection.
+
+    All of `where` hold, and one of `any`. `since` and `until` are RFC 3339, or spans before now
+    (`2h`). `every` groups by spans of time. `cursor` is that of an answer.
+    """
+
+    collection: RecordCollection
+    where: Conditions = []
+    any: Conditions = []
+    text: Text | None = None
+    since: Id | None = None
+    until: Id | None = None
+    fields: Annotated[list[Path], Meta(max_length=limits.MAX_FIELDS)] = []
+    order: Literal["desc", "asc"] = "desc"
+    limit: int = 20
+    cursor: Path | None = None
+    group_by: Annotated[list[Path], Meta(max_length=limits.MAX_GROUPS)] = []
+    every: Id | None = None
+    aggregate: Annotated[list[RecordAggregate], Meta(max_length=limits.MAX_AGGREGATES)] = []
+
+
+class RecordsAsked(Message, tag="records.query"):
+    """A session's agent asks its records. The answer is `records.answer`."""
+
+    id: Id
+    session_id: Id
+    query: RecordQuery
+
+
 # Gateway → built-in tools
+
+
+class RecordsAnswer(Message, tag="records.answer"):
+    """What was found, as plain JSON."""
+
+    id: str
+    found: Json
 
 
 class StreamPostDone(Message, tag="stream.post.done"):
@@ -237,6 +356,13 @@ FromBuiltin = (
     | EmitterRulesAsked
     | InjectorAsked
     | EmittersRead
+    | GoalAsked
+    | GoalUpdateAsked
+    | SessionGoalsRead
+    | VerifyAsked
+    | AuditAsked
+    | ReviewAsked
+    | RecordsAsked
 )
 ToBuiltin = (
     Sessions
@@ -251,5 +377,11 @@ ToBuiltin = (
     | ModeAnswer
     | EmitterAnswer
     | EmittersAnswer
+    | GoalAnswer
+    | GoalsList
+    | GoalReported
+    | ClaimsReported
+    | ReviewAnswer
+    | RecordsAnswer
     | Error
 )

@@ -57,6 +57,9 @@ class EmitterCounts(WireStruct):
     held: int = 0
     truncated: int = 0
     undecided: int = 0
+    sent: int = 0
+    """Injected lines that were sent to the agent; of the others `left_out` were too many."""
+    left_out: int = 0
 
 
 class FileProblem(WireStruct, kw_only=True):
@@ -90,7 +93,8 @@ class Emitter(WireStruct, kw_only=True):
 
     It has a command or a prompt; a `provider` has a command and its `args`, and no shell. `stream`
     is the full name, `every` is seconds from the end of a run to the next (until the run, of one
-    that runs once), `line` is that in the folder's file. `why` says why it asks, waits or failed.
+    that runs once), `cron` what a `timed` one has instead: a cron expression in the time zone of
+    the gateway. `line` is that in the folder's file. `why` says why it asks, waits or failed.
     """
 
     id: str
@@ -106,6 +110,7 @@ class Emitter(WireStruct, kw_only=True):
     prompt: str | None = None
     shell: str | None = None
     every: int | None = None
+    cron: str | None = None
     ownership: Ownership = "userOwned"
     lifespan: Lifespan = "persistent"
     source: EmitterSource = "file"

@@ -27,7 +27,11 @@ class ErrorCode(StrEnum):
 
 
 class CallError(StrEnum):
-    """The codes of a failed tool call's outcome."""
+    """The codes of a failed tool call's outcome.
+
+    The last two are of a session's own calls: a rule, a provider or the person refused it, and its
+    turn was stopped.
+    """
 
     NOT_FOUND = "NOT_FOUND"
     TIMEOUT = "TIMEOUT"
@@ -38,6 +42,8 @@ class CallError(StrEnum):
     INTERNAL = "INTERNAL"
     PAYLOAD_TOO_LARGE = "PAYLOAD_TOO_LARGE"
     INVALID_JSON = "INVALID_JSON"
+    DENIED = "DENIED"
+    STOPPED = "STOPPED"
 
 
 class WireError(Exception):

@@ -4,11 +4,14 @@ Every event names its subject under its noun, with the fields that a snapshot sh
 Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
 """
 
-from typing import Literal, get_args
+from typing import get_args
 
 from msgspec import Struct
 
+from tapui.wire.changes import ChangeNote
+from tapui.wire.criteria import SessionStanding, TurnProof
 from tapui.wire.emitters import Emitter, EmitterCounts, FileProblem
+from tapui.wire.goals import ClaimAudit, Goal, GoalReport
 from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import (
     Line,
@@ -16,6 +19,7 @@ from tapui.wire.message import (
     OptionalRaw,
     WireStruct,
 )
+from tapui.wire.reviews import Finding, Review
 from tapui.wire.steering import Order, OrderState
 from tapui.wire.subjects import (
     Alarm,
@@ -25,9 +29,14 @@ from tapui.wire.subjects import (
     Cut,
     Decision,
     Gate,
+    HostLook,
+    ModeAsker,
+    ModePolicy,
+    ModeState,
     Provider,
     Session,
     Span,
+    SpanExport,
     Unattached,
 )
 from tapui.wire.turns import Turn
@@ -85,11 +94,47 @@ class TurnsRestored(Event, tag="session.restored"):
     turns: list[Turn]
 
 
+class TurnProved(Event, tag="session.proof"):
+    """What was recorded about the turn that began at `started_at`, as its end or a later check
+    shows it; None: nothing is known any more."""
+
+    session_id: str
+    started_at: str
+    proof: TurnProof | None = None
+
+
+class SessionStood(Event, tag="session.standing"):
+    """How a session stands by its newest checks: at a turn's end, and when a check or a look at the
+    folder between turns has changed it. None: no check is known, or it changed no file.
+
+    `has_changed`: it changed files that count for a check.
+    """
+
+    session_id: str
+    standing: SessionStanding | None = None
+    has_changed: bool = False
+
+
+class ToolsSwitched(Event, tag="tools.switched"):
+    """The person has switched tools of a session off, or on again; `off` is all that is off now, as
+    in `ToolsOff`. `by` is "tapui" where what was off is off again."""
+
+    session_id: str
+    off: dict[str, list[str]]
+    by: str
+
+
 class UnattachedFound(Event, tag="sessions.unattached"):
     """The complete list of sessions that `host` sees but cannot reach."""
 
     host: str
     unattached: list[Unattached]
+
+
+class HostLooks(Event, tag="sessions.looks"):
+    """A host looks for sessions, has looked, cannot look, or has left."""
+
+    look: HostLook
 
 
 class ProviderEvent(Event):
@@ -151,13 +196,21 @@ class CallFinished(CallEvent, tag="call.finished"):
     """A call ended, with its result or error; `call` carries no arguments."""
 
 
+class CallExited(CallEvent, tag="call.exited"):
+    """A command that went on behind its call has ended; `call` has its exit code and `shell`, and
+    neither arguments nor result."""
+
+
 class StreamPosted(Event, tag="stream.posted"):
-    """A line was added to `stream` (`stream@provider`)."""
+    """A line was added to `stream` (`stream@provider`). It says that `dropped` others were not,
+    and how many milliseconds it `waited` at its provider."""
 
     session_id: str
     stream: str
     line: Line
     provider_id: str | None = None
+    dropped: int = 0
+    waited: int = 0
 
 
 class StreamMoved(Event, tag="stream.moved"):
@@ -178,6 +231,10 @@ class ApprovalEvent(Event):
 
 class ApprovalRequested(ApprovalEvent, tag="approval.requested"):
     """Something waits for the person."""
+
+
+class ApprovalJudged(ApprovalEvent, tag="approval.judged"):
+    """Rules that were read since, or that changed, say something else of a request that waits."""
 
 
 class ApprovalDeciding(Event, tag="approval.deciding"):
@@ -219,14 +276,23 @@ class AlarmCleared(Event, tag="alarm.cleared"):
 
 
 class ModeChanged(Event, tag="mode.changed"):
-    """A session's mode: `ordered` before the host hears of it, then `done` or `failed`."""
+    """A session's mode: `ordered` before the host hears of it, then `done` or `failed`; `refused`
+    where a request was.
+
+    Of a request: who asked, the policy that held, who decided, and the approval where the person
+    was asked. Without an `asker` the person set the mode, here or where the session lives.
+    """
 
     session_id: str
     mode: Mode
-    state: Literal["ordered", "done", "failed"]
+    state: ModeState
     by: str
     source: Mode | None = None
     error: str | None = None
+    asker: ModeAsker | None = None
+    policy: ModePolicy | None = None
+    decided_by: str | None = None
+    approval_id: str | None = None
 
 
 class OrderGiven(Event, tag="order.given"):
@@ -316,6 +382,104 @@ class McpServerGone(Event, tag="mcp.gone"):
     reason: str
 
 
+class GoalEvent(Event):
+    """Something about a goal; `goal` is all of it."""
+
+    session_id: str
+    goal: Goal
+
+
+class GoalOpened(GoalEvent, tag="goal.opened"):
+    """A goal was opened."""
+
+
+class GoalUpdated(GoalEvent, tag="goal.updated"):
+    """A goal was changed or judged, or is there again after its session was: by `by`, and `what`
+    in a word."""
+
+    by: str = ""
+    what: str = ""
+
+
+class GoalVerified(GoalEvent, tag="goal.verified"):
+    """All criteria of a goal were judged."""
+
+    report: GoalReport
+
+
+class GoalClosed(GoalEvent, tag="goal.closed"):
+    """A goal is achieved, has failed, or was given up."""
+
+
+class TurnSentBack(Event, tag="goal.sentBack"):
+    """The agent wanted to end its turn and was sent back, for the `number`-th time of `most`."""
+
+    session_id: str
+    goals: list[str]
+    number: int
+    most: int
+    reason: str
+    agent_id: str | None = None
+
+
+class ClaimsAudited(Event, tag="claims.audited"):
+    """Claims were held against what is recorded."""
+
+    session_id: str
+    audit: ClaimAudit
+
+
+class ReviewRecorded(Event, tag="review.recorded"):
+    """An agent has recorded a review; `review` is all of it."""
+
+    session_id: str
+    review: Review
+
+
+class FindingDisposed(Event, tag="review.disposed"):
+    """The person decided about a finding, or an agent proposed to. `finding` has by what it is
+    known, without body, quote and check, which its review has."""
+
+    session_id: str
+    finding: Finding
+
+
+class FileMarked(Event, tag="changes.seen"):
+    """The person has seen a file in the state `state_id`; "": not any more."""
+
+    session_id: str
+    root: str
+    path: str
+    state_id: str = ""
+
+
+class NoteKept(Event, tag="changes.noted"):
+    """A note on a session's changes is there, or something of it changed; `note` is all of it."""
+
+    session_id: str
+    note: ChangeNote
+
+
+class NoteDropped(Event, tag="changes.noteDropped"):
+    """A note is not there any more."""
+
+    session_id: str
+    note_id: str
+
+
+class FileRestored(Event, tag="changes.putBack"):
+    """The person `by` put a file back, or the hunk of it that began at line `hunk`, to what it was
+    at `since`."""
+
+    session_id: str
+    root: str
+    path: str
+    by: str
+    since: str
+    old_path: str = ""
+    hunk: int | None = None
+
+
 class ErrorSent(Event, tag="error.sent"):
     """A message was refused."""
 
@@ -343,11 +507,17 @@ class CommandAsked(Event, tag="command.asked"):
     session_id: str | None = None
 
 
-class SpanEnded(Event, tag="span.ended"):
+class SpanEnded(Event, tag="span.ended", gc=False):
     """A part of a trace has ended."""
 
     span: Span
     session_id: str | None = None
+
+
+class SpansExported(Event, tag="span.exported"):
+    """The live export of spans has begun to fail, works again, or has dropped more spans."""
+
+    export: SpanExport
 
 
 class EventLost(Event, tag="error.event"):
@@ -365,7 +535,11 @@ AnyEvent = (
     | SessionClosed
     | SessionHappened
     | TurnsRestored
+    | TurnProved
+    | SessionStood
+    | ToolsSwitched
     | UnattachedFound
+    | HostLooks
     | ProviderConnected
     | ProviderBound
     | ProviderUpdated
@@ -376,9 +550,11 @@ AnyEvent = (
     | CallProgress
     | CallCancelling
     | CallFinished
+    | CallExited
     | StreamPosted
     | StreamMoved
     | ApprovalRequested
+    | ApprovalJudged
     | ApprovalDeciding
     | ApprovalRevealed
     | ApprovalDecided
@@ -398,9 +574,22 @@ AnyEvent = (
     | FolderProblemsChanged
     | McpServerChanged
     | McpServerGone
+    | GoalOpened
+    | GoalUpdated
+    | GoalVerified
+    | GoalClosed
+    | TurnSentBack
+    | ClaimsAudited
+    | ReviewRecorded
+    | FindingDisposed
+    | FileMarked
+    | NoteKept
+    | NoteDropped
+    | FileRestored
     | ErrorSent
     | CommandAsked
     | SpanEnded
+    | SpansExported
     | EventLost
 )
 
@@ -427,11 +616,16 @@ COLLECTIONS: dict[str, str] = {
     "alarm": "sessions",
     "command": "approvals",
     "mode": "modes",
+    "tools": "sessions",
     "order": "sessions",
     "gate": "calls",
     "inject": "streams",
     "emitter": "emitters",
     "mcp": "mcpServers",
+    "goal": "goals",
+    "claims": "goals",
+    "review": "reviews",
+    "changes": "sessions",
     "error": "errors",
     "span": "traces",
 }

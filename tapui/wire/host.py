@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Raw, field
 
 from tapui.wire import limits
-from tapui.wire.bounds import Id, Ids, Path, Text
+from tapui.wire.bounds import Id, Ids, Note, Path, Text
 from tapui.wire.message import (
     Error,
     Json,
@@ -37,7 +37,39 @@ from tapui.wire.steering import (
     SessionStop,
     SessionTell,
 )
-from tapui.wire.subjects import Unattached
+from tapui.wire.subjects import Account, ModeAsker, Unattached
+
+# What goes on in a session beside its turns
+
+
+class HostTask(WireStruct):
+    """A task of a session's own that runs beside its turn, or did: an agent, or a command."""
+
+    id: Id
+    kind: Literal["agent", "shell", "other"]
+    status: Id
+    name: Id = ""
+    agent_type: Id | None = None
+    active_ms: Number | None = None
+
+
+class HostSchedule(WireStruct):
+    """A prompt that a session's program sends by itself: each `every` seconds, by a cron
+    expression, once, or when its agent has it wait."""
+
+    name: Id
+    kind: Literal["timed", "cron", "oneTime", "selfPaced"]
+    every: Number | None = None
+    cron: Id | None = None
+    next_run: Id | None = None
+
+
+class HostCanvas(WireStruct):
+    """A canvas that is open in a session."""
+
+    id: Id
+    title: Id = ""
+
 
 # Host → gateway
 
@@ -46,7 +78,8 @@ class HostHello(Message, tag="host.hello"):
     """Opens the conversation. With `hooks`, the host asks `hook.preToolUse` for every tool.
 
     `sections` says whether it applies the sections of `prompt.prepared` to the system prompt,
-    `starts` whether it starts sessions, `launches` whether it starts a host that does.
+    `starts` whether it starts sessions, `launches` whether it starts a host that does, `looks`
+    whether it looks for sessions and tells with `host.looked` when its first look is over.
     """
 
     name: Id
@@ -56,13 +89,21 @@ class HostHello(Message, tag="host.hello"):
     sections: bool | None = None
     starts: bool = False
     launches: bool = False
+    looks: bool = False
+    session_looks: bool = False
+    """Whether it answers `session.look`."""
+
+
+AgentNote = Annotated[str, Meta(max_length=limits.MAX_SUMMARY)]
 
 
 class Agent(WireStruct):
-    """A custom agent of a session: the tools that it may call (null: all, empty: none)."""
+    """A custom agent of a session: the tools that it may call (null: all, empty: none), and what it
+    is for."""
 
     name: Id
     tools: Ids | None = None
+    description: AgentNote | None = None
 
 
 Agents = Annotated[list[Agent], Meta(max_length=limits.MAX_AGENTS)]
@@ -105,6 +146,8 @@ class HostSession(WireStruct):
     sections: bool | None = None
     """Whether changed sections are applied in it, for which the host asks apart from prompts; None:
     as `host.hello` says."""
+    unattended: bool = False
+    """Whether no person is asked in it: what no rule allows is denied at once."""
 
 
 class SessionOpen(Message, tag="session.open"):
@@ -133,6 +176,9 @@ class SessionUpdate(Message, tag="session.update"):
     cannot: Cannot | None = None
     mcp_servers: Ids | None = None
     silent: bool | None = None
+    asks_there: Note | None = None
+    """What its program asks in its own terminal, where alone it is answered; "" is nothing."""
+    account: Account | None = None
 
 
 class SessionHistory(Message, tag="session.history"):
@@ -180,6 +226,19 @@ class PromptSubmitted(Message, tag="prompt.submitted"):
     only_sections: bool = False
 
 
+class TurnEnding(Message, tag="turn.ending"):
+    """The agent wants to end its turn; with `agent_id`, a subagent its own.
+
+    `message` is the end of what it wrote last. `active` says that it was sent back in this turn.
+    """
+
+    id: Id
+    session_id: Id
+    agent_id: Id | None = None
+    message: Note | None = None
+    active: bool = False
+
+
 class ModeResult(Message, tag="mode.result"):
     """Whether the host could set the mode."""
 
@@ -198,11 +257,23 @@ class ApprovalRequest(Message, tag="approval.request"):
     timeout: Number | None = None
 
 
+class ApprovalAskResult(Message, tag="approval.ask.result"):
+    """What the person said to `approval.ask` in the session's own window, or that it cannot be
+    shown there (`impossible`, with the reason)."""
+
+    id: Id
+    outcome: Literal["approve", "deny", "impossible"]
+    reason: Text | None = None
+    decided_by: Id | None = None
+
+
 class ApprovalWithdraw(Message, tag="approval.withdraw"):
-    """The request was answered elsewhere."""
+    """The request was answered elsewhere: `decision` says how, `reason` what was said with it."""
 
     id: Id
     decided_by: Id | None = None
+    decision: Literal["approve", "deny"] | None = None
+    reason: Text | None = None
 
 
 class SessionsUnattached(Message, tag="sessions.unattached"):
@@ -214,6 +285,27 @@ class SessionsUnattached(Message, tag="sessions.unattached"):
 
     unattached: Annotated[list[Unattached], Meta(max_length=limits.MAX_UNATTACHED)]
     ports: Annotated[list[int], Meta(max_length=limits.MAX_SEEN_PORTS)] | None = None
+
+
+class HostLooked(Message, tag="host.looked"):
+    """The first look for sessions is over: those that it found are open, or are not to be opened.
+
+    `error` is why it cannot look. Two hosts of one name look together: either tells for both.
+    """
+
+    error: Text | None = None
+
+
+class SessionLooked(Message, tag="session.looked"):
+    """The answer to `session.look`. What is None is not known: `unknown` says why, by the field's
+    name. `ui` says what the session's screen can show, by name: `elicitation`, `canvases`."""
+
+    id: Id
+    tasks: Annotated[list[HostTask], Meta(max_length=limits.MAX_LOOKED)] | None = None
+    schedules: Annotated[list[HostSchedule], Meta(max_length=limits.MAX_LOOKED)] | None = None
+    canvases: Annotated[list[HostCanvas], Meta(max_length=limits.MAX_LOOKED)] | None = None
+    ui: Annotated[dict[Id, bool], Meta(max_length=limits.MAX_LOOKED)] | None = None
+    unknown: Annotated[dict[Id, Note], Meta(max_length=limits.MAX_LOOKED)] = {}
 
 
 class HostNotice(Message, tag="host.notice"):
@@ -287,6 +379,15 @@ class HookDecision(Message, tag="hook.decision"):
     context: str | None = None
 
 
+class TurnEnd(Message, tag="turn.end"):
+    """The answer to `turn.ending`. With `again` the turn goes on, and the agent reads the
+    `reason`."""
+
+    id: str
+    decision: Literal["end", "again"]
+    reason: str | None = None
+
+
 class PromptHeld(Message, tag="prompt.held"):
     """The answer to `prompt.submitted` waits for the person, for as long as that takes."""
 
@@ -310,11 +411,15 @@ class Sender(WireStruct):
 
 
 class SessionSend(Message, tag="session.send"):
-    """Send this prompt into the session; it starts a turn. `sender` is `from` on the wire."""
+    """Send this prompt into the session; it starts a turn. `sender` is `from` on the wire.
+
+    `traceparent` is the turn's, in a session that the host has started.
+    """
 
     session_id: str
     prompt: str
     sender: Sender = field(name="from")
+    traceparent: str | None = None
 
 
 SESSION_EVENTS = frozenset(
@@ -332,6 +437,7 @@ SESSION_EVENTS = frozenset(
         "permission.completed",
         "prompt.automatic",
         "prompt.injected",
+        "session.autopilot_stopped",
         "session.busy",
         "session.compaction_complete",
         "session.compaction_start",
@@ -339,7 +445,11 @@ SESSION_EVENTS = frozenset(
         "session.error",
         "session.idle",
         "session.permissions_changed",
+        "session.quota",
+        "session.snapshot_rewind",
+        "session.todos",
         "session.usage",
+        "session.warning",
         "shell.completed",
         "subagent.completed",
         "subagent.failed",
@@ -370,12 +480,40 @@ class SessionAbort(Message, tag="session.abort"):
     session_id: str
 
 
+class SessionLook(Message, tag="session.look"):
+    """Say what goes on in a session beside its turns, to a host that `looks`. The answer is
+    `session.looked`, within `LOOK_TIMEOUT` seconds."""
+
+    id: str
+    session_id: str
+
+
 class ModeSet(Message, tag="mode.set"):
     """Set the session's mode; answer with `mode.result`."""
 
     id: str
     session_id: str
     mode: Mode
+
+
+class ApprovalAsk(Message, tag="approval.ask"):
+    """Ask the person in the session's own window whether its mode may be switched; answer with
+    `approval.ask.result`. Only sessions that can `ask` get it, while no tower is there."""
+
+    id: str
+    session_id: str
+    kind: Literal["mode"]
+    to: Mode
+    asker: ModeAsker
+    source: Mode | None = field(default=None, name="from")
+    reason: str | None = None
+
+
+class ApprovalAskCancel(Message, tag="approval.ask.cancel"):
+    """Close the question: it was answered elsewhere, or is not asked any more."""
+
+    id: str
+    session_id: str
 
 
 class ApprovalAnswer(Message, tag="approval.answer"):
@@ -399,15 +537,19 @@ FromHost = (
     | ToolAbort
     | HookPreToolUse
     | PromptSubmitted
+    | TurnEnding
     | ModeResult
     | ApprovalRequest
+    | ApprovalAskResult
     | ApprovalWithdraw
     | SessionsUnattached
+    | HostLooked
     | SessionSent
     | HostNotice
     | SessionStarted
     | OrderResult
     | ModelsList
+    | SessionLooked
 )
 ToHost = (
     Sessions
@@ -420,6 +562,7 @@ ToHost = (
     | ToolOutcome
     | SessionGuarded
     | HookDecision
+    | TurnEnd
     | PromptHeld
     | PromptPrepared
     | SessionSend
@@ -434,6 +577,9 @@ ToHost = (
     | SessionStart
     | HostWanted
     | ModelsRead
+    | SessionLook
+    | ApprovalAsk
+    | ApprovalAskCancel
     | ApprovalAnswer
     | Error
 )

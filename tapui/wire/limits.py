@@ -77,8 +77,15 @@ MAX_SECTIONS = 100
 """Sections of a prompt that one message has, or one provider changes."""
 MAX_UNATTACHED = 100
 """Sessions that a host sees but cannot reach."""
+HOST_LOOKS = 20
+"""Hosts that have looked for sessions, as many as the live state keeps."""
 
 PUSHES_PER_SECOND = 10
+"""Pushes of a provider into a session that reach the person or the agent (`surface`, `inject`)."""
+KEPT_PER_SECOND = 200
+"""All its pushes into a session, those that are only kept among them."""
+DROPPED_INTERVAL = 1.0
+"""How often a stream says at most how many of its lines were dropped."""
 MAX_HELD_INJECTS = 20
 MAX_HELD_CHARACTERS = 4 * 1024 * 1024
 """Characters of the injects of one provider that wait for a session."""
@@ -114,6 +121,8 @@ MAX_KEPT_RULES = 200
 """Requests that are allowed exactly so until a session ends."""
 MAX_REQUEST_PARTS = 32
 """Parts of a request for which the verdict of rules is shown."""
+MAX_PART_WRITES = 8
+"""Files of a part that redirections write, as they are shown."""
 MAX_RULE_TEXT = 500
 """Characters of a rule's pattern, or of a part of a request, as they are shown."""
 MAX_PORTS = 16
@@ -121,9 +130,26 @@ MAX_PORTS = 16
 MAX_SEEN_PORTS = 200
 """Ports of programs that a host sees."""
 MAX_NATIVE_CALLS = 1_000
-"""Calls of a session's own tools under way; the oldest is given up beyond that."""
+"""Calls of a session's own tools under way; the oldest is given up beyond that. As many of its
+commands in the background are known."""
+MAX_SHELL_TEXT = 16 * 1024
+"""Characters of the beginning, and of the end, that are kept of a command's long output."""
+MAX_LIVE_OUTPUT = 8 * 1024
+"""Bytes of the newest output of a call that are shown while it runs."""
+LIVE_OUTPUT_INTERVAL = 0.4
+"""The newest output of a call is taken once in this time; what comes between is dropped."""
+MAX_QUOTAS = 20
+"""Quotas that are kept of a session's account."""
+MAX_TODOS = 100
+"""Entries that are kept of an agent's list of what there is to do, the first ones; all count."""
 MAX_SPANS = 200
 """Spans that are recorded in a second; those of a turn that are more are counted in its span."""
+MAX_ROUTE_SPANS = 50
+"""Of those, spans of batches of emitters' lines; further lines join the batch that comes next."""
+MAX_SPAN_ERROR = 200
+"""Characters of a run's last line on stderr that its span has."""
+MAX_SPANS_READ = 1_000
+"""Spans of an answer to `spans.read`."""
 MAX_WAITING_SPANS = 32
 """Spans of a turn that wait until it is known which trace it belongs to."""
 MAX_CHILDREN = 1_000
@@ -139,6 +165,19 @@ MAX_PATTERN = 1_000
 MATCH_TIMEOUT = 0.001
 MAX_EVENT_OUTPUT = 64 * 1024
 """Bytes of a call's output in `tool.execution_complete`."""
+LOOK_TIMEOUT = 3.0
+"""Seconds that a host has to tell what else goes on in a session; what is missing then is
+unknown."""
+MAX_LOOKED = 100
+"""Tasks, schedules and canvases that it tells, of each."""
+MAX_CONDITIONS = 20
+"""Conditions of a question to the records, of each kind."""
+MAX_FIELDS = 50
+"""Paths of what it asks for."""
+MAX_GROUPS = 3
+MAX_AGGREGATES = 8
+MAX_TOOL_RESULT = 64 * 1024
+"""Bytes of a result of tapui's own tools, as JSON."""
 MAX_SUBJECT = 64 * 1024
 """Bytes of text that a regex is tried on."""
 MAX_SHOWN_METADATA = 2 * 1024
@@ -146,6 +185,47 @@ MAX_SHOWN_METADATA = 2 * 1024
 out of them."""
 MAX_CONTEXT = 64 * 1024
 """Characters of a context that the person and the model are shown."""
+MAX_CRITERION = 2_000
+"""Characters of a criterion's text, or of its command."""
+MAX_CRITERION_TEXTS = 20
+"""Texts or patterns of files that one criterion names."""
+PROOF_RUN_SECONDS = 3600
+"""How long a check that the person runs may take."""
+MAX_STREAM_LOOK = 200
+"""Lines of a stream that a criterion looks at."""
+MAX_GOALS = 50
+"""Goals of a session; of more, the oldest that is closed goes first."""
+MAX_CRITERIA = 50
+"""Criteria of a goal."""
+MAX_GOAL_BYTES = 64 * 1024
+"""A goal with its criteria, as JSON."""
+TRIES = 3
+"""How often an agent is sent back in one turn, where the session was not started with another
+number."""
+MAX_TRIES = 20
+"""The highest such number."""
+MAX_EVIDENCE_CHECKS = 100
+"""Checks that are verified at once, or support one claim."""
+MAX_CLAIMS = 50
+"""Claims that are audited at once."""
+MAX_CHECK_ACTUAL = 500
+"""Characters of what a check found."""
+MAX_REVIEW_FINDINGS = 100
+"""Findings of one review, and dispositions that one proposes."""
+MAX_REVIEW_ACTIONS = 50
+"""Actions that a review tells of."""
+MAX_GAPS = 50
+"""Ranges of lines that no review has, which a review tells, the newest."""
+MAX_REVIEW_BYTES = 128 * 1024
+"""A review with its findings, as JSON."""
+LEVEL_RUNS = 2_000
+"""Runs of a stream's lines with one level of which is known how long they are, the newest."""
+RECENT_REVIEWS = 100
+"""Reviews of a session that the live state keeps, the newest; the records have all."""
+RECENT_FINDINGS = 1_000
+"""Findings in them; the reviews before go first."""
+MAX_FINDINGS = 10_000
+"""Findings of a session by which a later one is known; the oldest goes first."""
 RECENT_GATES = 50
 """Settled gates that the live state keeps."""
 
@@ -154,6 +234,10 @@ SESSIONS_QUIET = 0.2
 """After a change of a label or of the foreground `sessions.updated` waits so long for others."""
 SESSIONS_QUIET_MAX = 1.0
 """... and is not put off longer than this by a steady flow of changes."""
+MAX_TOOLS_OFF = 1_000
+"""Tools of a session that the person has switched off one by one."""
+MAX_PROVIDERS_OFF = 200
+"""Providers of which anything is switched off in a session."""
 TOOLS_QUIET = 0.2
 """`tools.changed` is sent at most once per this quiet period."""
 TOOLS_QUIET_MAX = 1.0
@@ -202,6 +286,8 @@ MAX_STARTED_NAME = 100
 """Characters of the name with which a session is started."""
 MAX_GIVEN_RULES = 2_000
 """Rules that a session is started with."""
+MAX_ATTACHMENTS = 20
+"""Files and folders that go along with a text."""
 MAX_RUNNING = 50
 """Commands that go on in the background, as an order's result names them."""
 RECENT_ORDERS = 50
@@ -219,6 +305,9 @@ MAX_EMITTER_STREAMS = 64
 """Streams of tapui's own in a session, those of emitters among them."""
 MAX_INTERVAL = 366 * 24 * 3600
 """Between two runs of an emitter."""
+CRON_LOOK = 30.0
+"""An emitter that waits for a time of a cron expression looks at the calendar again in this time,
+since clocks are set and machines sleep."""
 MAX_PROPOSED = 64 * 1024
 """Characters of a command or a prompt of which the person is asked."""
 FAILURE_PAUSE = 300.0
@@ -297,6 +386,28 @@ TURN_FILES = 20
 """Changed files that a turn's head names; the one that was changed longest ago goes first."""
 MAX_USED_MODELS = 20
 """Models of a session whose use is counted apart; what others use is counted together."""
+CHANGED_FILES = 2_000
+"""Files of an answer to `changes.read`."""
+MAX_CHANGES_BYTES = 4 * 1024 * 1024
+"""An answer to `changes.read`: the first files that fit."""
+MAX_DIFF_BYTES = 5 * 1024 * 1024
+"""An answer to `diff.read`; the rest is cut. A file that is larger is not compared by lines."""
+MAX_HUNK_LINES = MAX_DIFF_BYTES // 4
+"""Lines of a hunk: as many as an answer has room for."""
+MAX_DIFF_LINE = 2_000
+"""Characters of a line of a diff, but for a patch."""
+MAX_STATE_ID = 64
+"""Characters of what names a file's state."""
+MAX_SEEN_FILES = 1_000
+"""Files of a session that the person has marked as seen; the one marked longest ago goes first."""
+MAX_NOTES = 200
+"""Notes on a session's changes; with that many the next one is refused."""
+MAX_NOTE_BODY = 4_000
+"""Characters of such a note."""
+MAX_NOTE_QUOTE = 400
+"""Characters that it quotes."""
+FILE_WRITERS = 4
+"""Writers of a changed file, the newest."""
 MAX_SUMMARY = 300
 """Characters of a step's summary, of a prompt and of a message in a turn."""
 MAX_TURNS_READ_BYTES = 1024 * 1024

@@ -121,6 +121,8 @@ class Push(Message, tag="push"):
     """An event for a stream, the timeline or the session itself.
 
     With `prompt`, that text is sent into the session as a turn of its own, regardless of `level`.
+    `dropped` others of the stream before it were not sent: they came too fast. It `waited` so many
+    milliseconds at its provider, for those before it.
     """
 
     level: Level
@@ -130,6 +132,8 @@ class Push(Message, tag="push"):
     session_id: Id | None = None
     broadcast: bool = False
     metadata: OptionalRaw = None
+    dropped: Annotated[int, Meta(ge=0, le=limits.MAX_SEQ)] = 0
+    waited: Annotated[int, Meta(ge=0, le=limits.MAX_SEQ)] = 0
 
 
 class ToolsUpdate(Message, tag="tools.update"):

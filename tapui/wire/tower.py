@@ -5,6 +5,19 @@ from typing import Literal
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from tapui.wire.bounds import Id, Ids, Text
+from tapui.wire.changes import (
+    ChangeMarks,
+    ChangesDone,
+    ChangesList,
+    ChangesRead,
+    DiffRead,
+    FileDiff,
+    FilePutBack,
+    FileSee,
+    NoteDrop,
+    NoteKeep,
+    NotesTell,
+)
 from tapui.wire.emitters import (
     Emitter,
     EmitterFilter,
@@ -18,6 +31,18 @@ from tapui.wire.emitters import (
     EmitterTried,
     EmitterTry,
     FolderProblems,
+)
+from tapui.wire.goals import (
+    Goal,
+    GoalAnswer,
+    GoalChange,
+    GoalDrop,
+    GoalNote,
+    GoalOpen,
+    GoalsList,
+    GoalsRead,
+    GoalVerify,
+    SurfaceAllow,
 )
 from tapui.wire.mcp_servers import McpServer
 from tapui.wire.message import (
@@ -36,7 +61,19 @@ from tapui.wire.message import (
     WireStruct,
 )
 from tapui.wire.provider import Sessions, SessionsUpdated
+from tapui.wire.proving import (
+    ProofBegan,
+    ProofEnded,
+    ProofLines,
+    ProofPlan,
+    ProofRun,
+    ProofSendBack,
+    ProofStop,
+)
+from tapui.wire.reviews import FindingAnswer, FindingDispose, Review
 from tapui.wire.steering import (
+    AgentsList,
+    AgentsRead,
     ModelsList,
     ModelsRead,
     Order,
@@ -49,7 +86,22 @@ from tapui.wire.steering import (
     SessionStop,
     SessionTell,
 )
-from tapui.wire.subjects import Alarm, Approval, Call, Gate, Provider, Session, Stream, Unattached
+from tapui.wire.subjects import (
+    Alarm,
+    Approval,
+    Call,
+    Gate,
+    HostLook,
+    ModeStanding,
+    Provider,
+    Session,
+    Span,
+    SpanCounts,
+    SpanExport,
+    Stream,
+    ToolsOff,
+    Unattached,
+)
 from tapui.wire.turns import SessionTurns, Turn
 
 # Tower → gateway
@@ -125,6 +177,15 @@ class SessionBudget(Message, tag="session.budget"):
     requests: Number | None = None
 
 
+class ToolsSwitch(Message, tag="tools.switch"):
+    """Switch a tool off for a session, or on again; without a `tool` all of the provider's."""
+
+    session_id: Id
+    provider: Id
+    on: bool
+    tool: Id | None = None
+
+
 class StreamRead(Message, tag="stream.read"):
     """Read lines of a stream: the `last` ones, those before sequence number `before`, or the first
     ones after number `after`.
@@ -151,11 +212,24 @@ class TurnsRead(Message, tag="turns.read"):
     last: int = 1
 
 
-class ToolsRead(Message, tag="tools.read"):
-    """Read the tools that a session has now, with their schemas."""
+class SpansRead(Message, tag="spans.read"):
+    """Read the spans of a session that were recorded from the time `since` to `until` (None: now);
+    with `trace_id` those of a trace alone. The newest, where there are too many."""
 
     id: Id
     session_id: Id
+    since: Id
+    until: Id | None = None
+    trace_id: Id | None = None
+
+
+class ToolsRead(Message, tag="tools.read"):
+    """Read the tools that a session has now, with their schemas; with `all` also those that the
+    person has switched off, and the names of the session's own."""
+
+    id: Id
+    session_id: Id
+    all: bool = False
 
 
 class DetailRead(Message, tag="detail.read"):
@@ -239,6 +313,22 @@ class Snapshot(Struct, rename="camel", frozen=True):
     folder_problems: list[FolderProblems] = []
     rules_allowed: int | UnsetType = UNSET
     """How many requests rules have allowed in this run, where any."""
+    modes: list[ModeStanding] | UnsetType = UNSET
+    """Whose the sessions' modes are, where that is known of any."""
+    goals: list[Goal] | UnsetType = UNSET
+    """The goals of sessions, oldest first, where there are any."""
+    reviews: list[Review] | UnsetType = UNSET
+    """The newest reviews of sessions, oldest first, where there are any."""
+    tools_off: list[ToolsOff] | UnsetType = UNSET
+    """What of the sessions' tools the person has switched off, where anything is."""
+    marks: list[ChangeMarks] | UnsetType = UNSET
+    """What the person has marked in the changes of sessions, where there is anything."""
+    looks: list[HostLook] | UnsetType = UNSET
+    """How far hosts are with their first look for sessions, where any looks."""
+    spans: list[SpanCounts] | UnsetType = UNSET
+    """How many spans of sessions were recorded, where any were."""
+    span_export: SpanExport | UnsetType = UNSET
+    """How the live export of spans goes, once there is something to tell."""
 
 
 class Holder(Struct, frozen=True):
@@ -309,11 +399,21 @@ class TurnsList(Message, tag="turns"):
     turns: list[Turn]
 
 
+class SpansList(Message, tag="spans"):
+    """The answer to `spans.read`, oldest first; `is_cut`: older ones were too many."""
+
+    id: str
+    spans: list[Span]
+    is_cut: bool = False
+
+
 class ToolsList(Message, tag="tools.list"):
-    """The answer to `tools.read`, in order of registration."""
+    """The answer to `tools.read`, in order of registration. `own` are the session's own tools, by
+    name; None where they were not asked for, or its host does not say."""
 
     id: str
     tools: list[OfferedTool]
+    own: list[str] | None = None
 
 
 class Detail(Message, tag="detail"):
@@ -389,6 +489,7 @@ FromTower = (
     | InjectsResume
     | SessionMode
     | SessionBudget
+    | ToolsSwitch
     | SessionTell
     | SessionStop
     | SessionCompact
@@ -404,11 +505,31 @@ FromTower = (
     | EmitterFilter
     | EmitterTry
     | EmitterKeep
+    | ProofRun
+    | ProofStop
+    | ProofSendBack
+    | GoalOpen
+    | GoalChange
+    | GoalVerify
+    | GoalNote
+    | GoalDrop
+    | SurfaceAllow
+    | GoalsRead
+    | FindingDispose
     | ToolInvoke
     | ToolAbort
     | StreamRead
     | TurnsRead
+    | SpansRead
+    | ChangesRead
+    | DiffRead
+    | FileSee
+    | FilePutBack
+    | NoteKeep
+    | NoteDrop
+    | NotesTell
     | ToolsRead
+    | AgentsRead
     | DetailRead
     | InspectStart
     | InspectRead
@@ -428,12 +549,24 @@ ToTower = (
     | ToolOutcome
     | StreamLines
     | TurnsList
+    | SpansList
+    | ChangesList
+    | FileDiff
+    | ChangesDone
+    | AgentsList
     | ToolsList
     | SessionOrdered
     | SessionStarted
     | ModelsList
     | EmitterTried
     | EmitterKept
+    | ProofPlan
+    | ProofBegan
+    | ProofLines
+    | ProofEnded
+    | GoalAnswer
+    | GoalsList
+    | FindingAnswer
     | Detail
     | InspectLines
     | InspectEnded

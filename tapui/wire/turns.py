@@ -7,13 +7,25 @@ microseconds; durations are milliseconds. Text is kept as heads (`limits.MAX_SUM
 from typing import Literal
 
 from tapui.wire.bounds import Path
+from tapui.wire.criteria import SessionStanding, TurnProof
 from tapui.wire.message import WireStruct
 
-SourceKind = Literal["person", "provider", "autopilot", "agent", "schedule", "unknown"]
+SourceKind = Literal["person", "provider", "autopilot", "agent", "schedule", "host", "unknown"]
+"""`host`: the session's own program, such as when a command in the background has ended."""
 StepKind = Literal[
     "call", "message", "prompt", "mode", "model", "compaction", "error", "gate", "subagent", "event"
 ]
-StepState = Literal["running", "waiting", "done", "failed", "denied", "cancelled", "unknown"]
+StepState = Literal[
+    "running",
+    "waiting",
+    "done",
+    "failed",
+    "denied",
+    "cancelled",
+    "unknown",
+    "stopped",
+    "timedOut",
+]
 TurnState = Literal["running", "waiting", "done", "failed", "stopped", "unknown"]
 
 
@@ -64,7 +76,9 @@ class Step(WireStruct):
     """One thing that happened in a turn.
 
     `failed`: the tool failed, or its shell exited non-zero (1 of `grep`, `diff`, `test` and the
-    like is an answer: `done`). `waiting`: for the person, or for a provider's gate.
+    like is an answer: `done`). `denied`: a rule, a provider or the person refused it. `stopped`:
+    the person stopped its turn, or its subagent. `waiting`: for the person, or for a provider's
+    gate.
     """
 
     id: str
@@ -134,6 +148,27 @@ class TurnHead(WireStruct):
     """Calls while the session was idle, such as the person's own: no turn of the agent."""
     is_history: bool = False
     """It happened before this run of the gateway, and was read back."""
+    says: str = ""
+    """The end of the agent's last message, on one line."""
+    proof: TurnProof | None = None
+    """What was recorded, of a turn that changed files where a check is known."""
+    sent_back: int = 0
+    """How often the agent wanted to end it, and was sent back."""
+    tries: int = 0
+    """How often it may be, once it was."""
+    again: Usage = Usage()
+    """What it used after it was sent back first; part of `usage`."""
+    undone: bool = False
+    """The session's program took it back: its agent knows it no longer."""
+    denied: int = 0
+    """How many of its steps were denied; a call that a gate denied counts once."""
+    cancelled: int = 0
+    stopped: int = 0
+    timed_out: int = 0
+    waited: float = 0.0
+    """How long it waited for the person, in milliseconds; what waits at once counts once."""
+    waits_since: str | None = None
+    """Since when it waits for the person, who has not answered yet; not in `waited`."""
 
 
 class Turn(WireStruct):
@@ -156,3 +191,6 @@ class SessionTurns(WireStruct):
     models: list[ModelUsage] = []
     """What the session used, by model: since its beginning where its host tells that, else since
     this run began."""
+    standing: SessionStanding | None = None
+    has_changed: bool = False
+    """Whether it changed files that count for a check, as its host's shells showed."""

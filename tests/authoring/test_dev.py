@@ -436,7 +436,7 @@ async def test_a_provider_in_every_session_is_there_after_a_save(
     started = """
 @provider.on("session.started")
 def started(news):
-    print("started", news.session.id, flush=True)
+    print(f"started {news.session.id}\\n", end="", flush=True)  # handlers print at once
 """
     async with await Host.hello(served.url, served.internal_token) as host:
         await host.open("s1")

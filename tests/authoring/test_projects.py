@@ -1,15 +1,18 @@
 """Projects from templates."""
 
 import json
+import subprocess
+import sys
 import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
-from tapui.authoring import projects
-from tapui.authoring.projects import ProjectError, contents, make, module_name, script_source
-from tapui.cli.commands import provider
+from tapui.authoring import author_file, projects
+from tapui.authoring.projects import WHOLE, ProjectError, contents, make, module_name, script_source
+from tapui.cli.commands.provider import authoring
+from tapui.shipped import SHIPPED
 
 
 def test_a_python_project_has_its_name_everywhere(tmp_path: Path) -> None:
@@ -87,7 +90,7 @@ def test_nothing_of_the_authors_is_written_over(tmp_path: Path) -> None:
 
 
 def test_the_command_line_knows_each_language() -> None:
-    assert provider.LANGUAGES == projects.LANGUAGES
+    assert authoring.LANGUAGES == projects.LANGUAGES
 
 
 def test_a_name_is_an_identifier_in_python() -> None:
@@ -103,3 +106,52 @@ def test_what_templates_share_is_in_each_project(tmp_path: Path) -> None:
         "src/my_tools.js": "// my-tools my_tools",
         "tap.js": "// my-tools my_tools",
     }
+
+
+@pytest.mark.parametrize("name", ["runs", "watcher"])
+def test_a_copy_has_no_module_of_its_own_name(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ProjectError, match="the template has a module of this name"):
+        make(name, "ci", tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_of_a_provider_that_ships_runs_and_passes_its_test(tmp_path: Path) -> None:
+    files = make("our-ci", "ci", tmp_path)
+    names = sorted(file.name for file in files)
+    assert names == [
+        "README.md",
+        "failures.py",
+        "github_actions.py",
+        "our_ci.py",
+        "runs.py",
+        "session_watch.py",
+        "test_our_ci.py",
+        "watcher.py",
+    ]
+    assert not any("tapui.shipped.ci" in file.read_text() for file in files)
+    done = subprocess.run(
+        [sys.executable, "test_our_ci.py"],
+        cwd=tmp_path / "our-ci",
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("template", sorted(set(SHIPPED) - set(WHOLE)))
+def test_a_provider_that_ships_is_copied_with_another_name(tmp_path: Path, template: str) -> None:
+    files = make("my-own", template, tmp_path)
+    assert sorted(str(file.relative_to(tmp_path)) for file in files) == [
+        "my-own/README.md",
+        "my-own/my_own.py",
+        "my-own/test_my_own.py",
+    ]
+    texts = {file.name: file.read_text() for file in files}
+    assert "{{" not in texts["README.md"] + texts["test_my_own.py"]
+    assert texts["my_own.py"].count('"my-own"') == 1
+    assert f"a copy of `{template}`" in texts["README.md"]
+    loaded = author_file.load(tmp_path / "my-own/my_own.py").provider
+    assert loaded.name == "my-own"
+    assert loaded.tools

@@ -26,17 +26,23 @@ from tapui.wire.message import Line
 from tests.bench import (
     beside_emitters,
     bridging,
+    ci,
     crowd,
     disk_lag,
     echo,
     emitting,
     filtering,
+    folder_states,
     frame_cost,
     in_memory,
     indexing,
     inspecting,
     judging,
+    library_docs,
     looking,
+    past_proofs,
+    proving,
+    querying,
     reloading,
     replaying,
     roundtrip,
@@ -45,6 +51,7 @@ from tests.bench import (
     tail_lag,
     terminal,
     using,
+    verifying,
     ways,
 )
 from tests.bench import kit as kit_costs
@@ -60,7 +67,14 @@ IDLE_SECONDS = 2.0
 INDEXED_MIB = 96
 """MiB of records that are indexed and replayed, unless another size is asked for: the targets are
 for 1024, which take minutes."""
+ASKED_RECORDS = 100_000
+"""Records that questions are asked about, unless another number is given: the targets are for a
+million, which take minutes."""
 HISTORY_MIB = 50
+LEDGER_ENTRIES = 100_000
+ENDS = 60
+"""Ends of turns, each of which edits the first file of another folder."""
+VERIFIES = 50
 DELTAS_PER_SECOND = 2_000
 FLOOD = 10_000
 """Lines a second."""
@@ -287,6 +301,12 @@ def frame(seconds: float) -> Iterator[Row]:
     for what, cost in frame_cost.costs(seconds):
         figures = f"{cost.paint:7.2f} ms cpu  the fold of its events {cost.fold:5.2f} ms"
         yield f"a frame, {what}", figures, ""
+    moved = frame_cost.moving()
+    figures = f"p50 {moved.p50:7.2f}  p99 {moved.p99:7.2f} ms cpu"
+    yield f"the next of {moved.rows:,} rows of Turns, its detail", figures, "p99 < 33 ms"
+    opened = frame_cost.opening()
+    figures = f"{opened.files:7.2f} ms  its first diff {opened.diff:5.2f} ms"
+    yield f"changes of {frame_cost.OPENED} files on the screen", figures, "< 300 ms"
 
 
 def merged(seconds: float) -> Iterator[Row]:
@@ -336,7 +356,7 @@ def patterns(_seconds: float) -> Iterator[Row]:
     for seq in range(1, 13):
         ring.append(Line(seq=seq, ts="", level="keep", event="a" * 50 + "!"))
     lines = Lines()
-    lines.open(ring)
+    lines.open({("s1", "ci@ci"): ring})
     began = time.perf_counter()
     try:
         lines.set_filter(parse(r"re:^(a|aa|a?a)+$"))
@@ -485,6 +505,115 @@ def index(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
             yield f"  usage of {answers}, {what}", f"{took:7.1f} ms", "< 1 s"
 
 
+def query(_seconds: float, records: int = ASKED_RECORDS) -> Iterator[Row]:
+    """Stock questions over many records, and what the index for them costs."""
+    with scratch() as home:
+        made = querying.index(home.root, querying.write(home.root, records))
+        rates = f"{made.records / made.cpu:9,.0f} records/s of CPU"
+        ratio = f"{made.bytes / made.cpu / 1e6:6.1f} MB/s  {made.size / made.bytes:.2f} x"
+        yield f"index of {made.records:,} records", f"{rates}  {ratio}", "1.0 x the records"
+        for name, warm, whole in querying.asked(home.root):
+            figures = f"p95 {warm:7.1f} ms  with its process {whole:7.1f} ms"
+            yield f"  {name}", figures, "p95 < 100 ms"
+        size, cpu = querying.catch_up(home.root)
+        yield "  catching up", f"{size / cpu / 1e6:6.1f} MB a second of CPU", "10 MB/s"
+
+
+def folders(_seconds: float) -> Iterator[Row]:
+    """What is changed in a repository: the first look and the following ones, beside git's own."""
+    for files, times in folder_states.sizes():
+        with scratch() as home:
+            root = home.root / "repository"
+            folder_states.repository(root, files)
+            for edited in (0, 50):
+                folder_states.edit(root, edited)
+                found = folder_states.looks(root, times)
+                ours = f"cold {found.cold:7.1f}  warm {found.warm:7.1f}"
+                then = f"after a commit {found.committed:7.1f}  git status {found.git:7.1f} ms"
+                figures = f"{ours}  {then}  {found.memory:4.0f} MB"
+                target = "warm ≤ 50 ms" if files <= 1_000 else ""
+                yield f"folder states, {files:,} files, {found.files} changed", figures, target
+
+
+def changes(_seconds: float) -> Iterator[Row]:
+    """What a session changed: all files with their lines, and one file's."""
+    with scratch() as home:
+        root = home.root / "repository"
+        folder_states.repository(root, 1_000)
+        for number, file in enumerate(sorted(root.glob("p*/m*/*.py"))[:500]):
+            lines = file.read_text().splitlines()
+            lines[number % 20] = f"edited = {number}"
+            file.write_text("\n".join([*lines, "more = 1", ""]))
+        found = folder_states.comparisons(root, 9)
+    figures = f"listed {found.listed:7.1f}  one file's lines {found.lines:7.1f} ms"
+    yield f"changes, {found.files} files", figures, "listed < 300 ms"
+
+
+def proof(_seconds: float) -> Iterator[Row]:
+    """What is recorded of commands, and the verdicts over that."""
+    found = proving.measure(LEDGER_ENTRIES)
+    yield "facts of a call, folded", f"{found.call:7.2f} µs", "< 2 µs"
+    size = f"a ledger of {LEDGER_ENTRIES:,} entries"
+    yield size, f"read {found.read:7.0f} ms  folded {found.folded:7.0f} ms", ""
+    figures = f"first {found.first:7.1f}  p50 {found.p50:7.2f}  p95 {found.p95:7.2f} ms"
+    yield "  a verdict over it", figures, "p95 < 50 ms"
+    yield "  a turn's line over it", f"p95 {found.line:7.2f} ms", "p95 < 50 ms"
+
+
+def goals(_seconds: float) -> Iterator[Row]:
+    """The end of a turn with a goal that sends back, and a verify of many files."""
+    with scratch() as home, Gateway(home, "--no-attach") as gateway:
+        root = home.root / "repository"
+        folder_states.repository(root, 1_000)
+        found = verifying.ends(gateway, root, ENDS)
+    figures = f"p50 {found.p50:7.1f}  p95 {found.p95:7.1f} ms"
+    yield "a turn's end is answered, 1,000 files", figures, "p50 ≤ the look + 100 ms"
+    figures = f"p50 {found.look:7.1f}  p95 {found.look_p95:7.1f} ms"
+    yield "  a look at the folder alone", figures, ""
+    with scratch() as home:
+        checked = verifying.verified(home.root, VERIFIES)
+    figures = f"p50 {checked.p50:7.1f}  longest {checked.longest:7.1f} ms"
+    yield f"{verifying.CHECKS} files are verified", figures, "≤ 1 s"
+    for what, held in (("beside it", checked.beside), ("at rest", checked.quiet)):
+        late = f"late p99 {held.late_p99:5.2f}  longest {held.late:5.2f} ms"
+        target = "cpu ≤ 5 ms" if held is checked.beside else ""
+        yield f"  the loop {what}", f"{late}  cpu at once at most {held.cpu:5.2f} ms", target
+
+
+def past(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
+    """The CLI's stored sessions, read for turns that ended without a check, and as rows."""
+    with scratch() as home:
+        past_proofs.store(home.copilot, mib)
+        found = past_proofs.read(home.copilot)
+        rate = past_proofs.fill(home.tapui, home.copilot)
+        answer = past_proofs.answer(home.env())
+    figures = f"{found.rate:7.1f} MiB/s  first turn {found.first:6.3f} s  {found.turns:,} turns"
+    yield f"past proofs in {mib:,} MiB", figures, "≥ 51.2 MiB/s, first < 2 s"
+    yield "  as rows of a question", f"{rate:7.1f} MiB/s", "≥ 51.2 MiB/s"
+    asked = f"first {answer.first:6.3f} s  whole {answer.whole:6.3f} s"
+    yield "  tapui query --past on a terminal", asked, "first < 2 s"
+
+
+def docs(seconds: float) -> Iterator[Row]:
+    """Documents of installed packages, of the provider `docs`."""
+    with scratch() as home:
+        found = library_docs.index(home, seconds)
+        took = library_docs.questions(home)
+        began = library_docs.start(home)
+    yield f"documents of {found.packages} packages indexed", f"{found.took:7.1f} s", "< 20 s"
+    yield f"  {CALLS_PER_SECOND} calls/s without", _calls(found.without), ""
+    ratio = f"  p99 x {found.beside.p99 / found.without.p99:.2f}"
+    yield "  beside it", _calls(found.beside) + ratio, ""
+    figures = f"p50 {took[len(took) // 2]:7.1f} ms  longest of 30 {took[-1]:7.1f} ms"
+    yield "  a question", figures, "< 200 ms"
+    yield "provider docs, started", f"{began.cpu:7.0f} ms CPU  {began.memory:5.1f} MB", "150, 35"
+
+
+def polls(_seconds: float) -> Iterator[Row]:
+    """A look of the provider `ci` that finds nothing."""
+    yield f"provider ci, {ci.RUNS} runs, none new", f"{ci.look():7.2f} ms CPU", "< 5 ms"
+
+
 def replay(_seconds: float, mib: int = INDEXED_MIB) -> Iterator[Row]:
     """A large session: opening its replay, reading all of it, going to a moment."""
     with scratch() as home:
@@ -606,6 +735,14 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "patterns": patterns,
     "copilot": copilot,
     "index": index,
+    "query": query,
+    "past proofs": past,
+    "docs": docs,
+    "ci": polls,
+    "folder states": folders,
+    "changes": changes,
+    "proof": proof,
+    "goals": goals,
     "replay": replay,
     "start": start,
     "run": run,
@@ -621,12 +758,23 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=3.0, help="per measurement (at most 8)")
     parser.add_argument("--only", nargs="+", choices=BENCHES, default=list(BENCHES))
     parser.add_argument(
-        "--mib", type=int, default=INDEXED_MIB, help=f"records in index and replay ({INDEXED_MIB})"
+        "--mib",
+        type=int,
+        default=INDEXED_MIB,
+        help=f"records in index, past and replay ({INDEXED_MIB})",
+    )
+    parser.add_argument(
+        "--records",
+        type=int,
+        default=ASKED_RECORDS,
+        help=f"records that questions are asked about ({ASKED_RECORDS:,})",
     )
     options = parser.parse_args()
     benches = {
         **BENCHES,
         "index": partial(index, mib=options.mib),
+        "query": partial(query, records=options.records),
+        "past proofs": partial(past, mib=options.mib),
         "replay": partial(replay, mib=options.mib),
     }
     machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}"

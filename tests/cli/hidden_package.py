@@ -1,4 +1,4 @@
-"""An environment in which the package `mcp` counts as not installed."""
+"""An environment in which an optional package counts as not installed."""
 
 from tests.rig.gateway import Home
 
@@ -9,7 +9,7 @@ _found = metadata.Distribution.from_name.__func__
 
 
 def from_name(cls, name):
-    if name == "mcp":
+    if name == "%s":
         raise metadata.PackageNotFoundError(name)
     return _found(cls, name)
 
@@ -18,9 +18,9 @@ metadata.Distribution.from_name = classmethod(from_name)
 """
 
 
-def hide_the_package(home: Home) -> dict[str, str]:
-    """Return the environment of commands that find no package `mcp`."""
+def hide_the_package(home: Home, name: str = "mcp") -> dict[str, str]:
+    """Return the environment of commands that find no package of this name."""
     folder = home.root / "hidden"
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "sitecustomize.py").write_text(_CUSTOM)
+    (folder / "sitecustomize.py").write_text(_CUSTOM % name)
     return home.env(PYTHONPATH=str(folder))

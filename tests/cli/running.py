@@ -1,6 +1,8 @@
 """Commands as processes beside a test's event loop, and the peers that they meet at the gateway."""
 
 import asyncio
+import os
+import pty
 import re
 import signal
 import subprocess
@@ -75,6 +77,27 @@ class Command:
         return self._process.returncode, out.decode(), err.decode()
 
 
+def on_terminal(env: dict[str, str], *argv: str, code: int = 0) -> str:
+    """Run a program on a terminal; return what arrived there."""
+    master, slave = pty.openpty()
+    try:
+        process = subprocess.Popen(argv, env=env, stdin=slave, stdout=slave, stderr=slave)
+        os.close(slave)
+        data = b""
+        while True:
+            try:
+                block = os.read(master, 4096)
+            except OSError:  # Linux: the other end is closed
+                break
+            if not block:
+                break
+            data += block
+        assert process.wait(HUNG) == code
+    finally:
+        os.close(master)
+    return data.decode()
+
+
 async def run(home: Home, *args: str) -> tuple[int, str, str]:
     return await (await Command.start(home, *args)).end()
 
@@ -98,7 +121,10 @@ async def tower(gateway: Gateway) -> Peer:
 
 
 async def ask_permission(gateway: Gateway) -> tuple[Host, Peer, str]:
-    """Return a host whose session asks for a permission, a tower, and the approval's id."""
+    """Return a host whose session asks for a permission at once, a tower, and the approval's id.
+
+    The request has its parts by then, however late the rules of its folder were read.
+    """
     watching = await tower(gateway)
     host = await Host.hello(gateway.url, gateway.internal_token)
     await host.open("s1", label="First")
@@ -112,6 +138,8 @@ async def ask_permission(gateway: Gateway) -> tuple[Host, Peer, str]:
         }
     )
     event = await next_event(watching, "approval.requested")
+    if "judged" not in event["approval"]:
+        event = await next_event(watching, "approval.judged")
     return host, watching, event["approval"]["id"]
 
 

@@ -26,20 +26,55 @@ COMMANDS = [
     ("stop-turn",),
     ("sessions",),
     ("run",),
+    ("language-server",),
+    ("language-server", "agent"),
+    ("language-server", "sign-in"),
+    ("prove",),
+    ("proof",),
+    ("review",),
+    ("review", "list"),
+    ("review", "show"),
+    ("review", "dispose"),
+    ("review", "sarif"),
+    ("changes",),
+    ("goal",),
+    ("goal", "open"),
+    ("goal", "change"),
     ("emitters",),
     ("provider",),
     ("provider", "new"),
+    ("provider", "add"),
     ("provider", "run"),
     ("provider", "dev"),
     ("provider", "check"),
     ("provider", "describe"),
     ("provider", "call"),
     ("provider", "mcp"),
+    ("tools",),
+    ("tools", "list"),
+    ("tools", "check"),
+    ("tools", "call"),
+    ("tools", "run"),
+    ("tools", "dev"),
+    ("memory",),
+    ("memory", "list"),
+    ("memory", "show"),
+    ("memory", "edit"),
+    ("memory", "delete"),
+    ("findings",),
+    ("findings", "list"),
+    ("findings", "show"),
+    ("findings", "triage"),
+    ("findings", "add"),
+    ("findings", "export"),
     ("mcp",),
     ("next",),
+    ("show",),
     ("approve",),
     ("deny",),
     ("records",),
+    ("records", "export"),
+    ("query",),
     ("search",),
     ("why",),
     ("why-allowed",),
@@ -64,7 +99,15 @@ NEED_GATEWAY = [
     ("tail", "builds", "--follow", "--json"),
     ("send", "s1", "go on"),
     ("stop-turn", "s1"),
+    ("prove",),
+    ("proof",),
+    ("changes",),
+    ("goal",),
+    ("goal", "pytest -q"),
+    ("goal", "show", "g-1", "--json"),
+    ("goal", "drop", "g-1"),
     ("next",),
+    ("show", "last"),
     ("approve", "a1"),
     ("deny", "a1"),
     ("emitters", "start", "e"),
@@ -241,7 +284,7 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("--port", "1", "rocords"), "there is no command rocords; did you mean records?"),
         (
             ("records", "nosuch"),
-            "there is no action nosuch; there are purge, delete\ntry: tapui records --help\n",
+            "there is no action nosuch; there are export, query, purge, delete\n",
         ),
         (("records", "perge"), "there is no action perge; did you mean purge?\n"),
         (("--nope",), "unrecognized arguments: --nope\ntry: tapui --help\n"),
@@ -263,6 +306,7 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("tail",), "the following arguments are required: STREAM"),
         (("approve",), "the following arguments are required: ID"),
         (("deny",), "the following arguments are required: ID"),
+        (("goal", "show"), "the following arguments are required: GOAL"),
         (("records", "--last", "0"), "expected a number from 1, got '0'"),
         (("records", "--collection", "call"), "no collection call; did you mean calls?"),
         (("records", "--collection", "zzz"), "no collection zzz; there are approvals, calls,"),
@@ -304,40 +348,70 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
     assert done.stdout == (
         f"{home.tapui}/config.toml\n"
         "\n"
-        "  SETTING                    VALUE          FROM\n"
-        "  port                       9500           --port\n"
-        '  theme                      "tapui-light"  config.toml:1\n'
-        "  attach                     false          TAPUI_ATTACH\n"
-        "  provider-tools             100            default\n"
-        "  local-session              true           default\n"
-        '  glyphs                     "unicode"      default\n'
-        "  bell                       true           default\n"
-        '  approvals.command-line     "person"       default\n'
-        '  approvals.new-terminals    "ask"          default\n'
-        '  copilot.port               "ask"          default\n'
-        '  copilot.provider-url       ""             default\n'
-        '  copilot.provider-type      "openai"       default\n'
-        '  copilot.key-file           ""             default\n'
-        '  copilot.model              ""             default\n'
-        "  notify.command             []             default\n"
-        "  alarms.waiting             10.0           default\n"
-        "  alarms.quiet               10.0           default\n"
-        "  alarms.failing             true           default\n"
-        "  budget.tokens              0              default\n"
-        "  budget.requests            0.0            default\n"
-        "  agent.told                 true           default\n"
-        '  agent.words                ""             default\n'
-        "  timeouts.call              300.0          config.toml:4\n"
-        "  timeouts.mode-approval     60.0           default\n"
-        "  timeouts.emitter-approval  600.0          default\n"
-        "  timeouts.idle-exit         30.0           default\n"
-        "  records.inline             65536          default\n"
-        "  records.file               67108864       default\n"
-        "  records.session            1073741824     default\n"
-        "  records.keep-days          90             default\n"
-        "  records.traces             true           default\n"
-        "  records.mask               []             default\n"
-        "  colour                     false          NO_COLOR\n"
+        "  SETTING                            VALUE          FROM\n"
+        "  port                               9500           --port\n"
+        '  theme                              "tapui-light"  config.toml:1\n'
+        "  attach                             false          TAPUI_ATTACH\n"
+        "  provider-tools                     100            default\n"
+        "  local-session                      true           default\n"
+        '  glyphs                             "unicode"      default\n'
+        "  bell                               true           default\n"
+        '  approvals.command-line             "person"       default\n'
+        '  approvals.new-terminals            "ask"          default\n'
+        '  modes.agent-to-plan                "ask"          default\n'
+        '  modes.agent-to-interactive         "ask"          default\n'
+        '  modes.agent-to-autopilot           "ask"          default\n'
+        '  modes.subagent-to-plan             "ask"          default\n'
+        '  modes.subagent-to-interactive      "ask"          default\n'
+        '  modes.subagent-to-autopilot        "never"        default\n'
+        '  modes.provider-to-plan             "ask"          default\n'
+        '  modes.provider-to-interactive      "ask"          default\n'
+        '  modes.provider-to-autopilot        "never"        default\n'
+        '  modes.command-line-to-plan         "ask"          default\n'
+        '  modes.command-line-to-interactive  "ask"          default\n'
+        '  modes.command-line-to-autopilot    "ask"          default\n'
+        "  modes.lock                         true           default\n"
+        "  checks.commands                    []             default\n"
+        "  checks.ignore                      []             default\n"
+        '  copilot.port                       "ask"          default\n'
+        '  copilot.provider-url               ""             default\n'
+        '  copilot.provider-type              "openai"       default\n'
+        '  copilot.key-file                   ""             default\n'
+        '  copilot.headers-file               ""             default\n'
+        '  copilot.model                      ""             default\n'
+        "  notify.command                     []             default\n"
+        "  alarms.waiting                     10.0           default\n"
+        "  alarms.quiet                       10.0           default\n"
+        "  alarms.failing                     true           default\n"
+        "  budget.tokens                      0              default\n"
+        "  budget.requests                    0.0            default\n"
+        "  agent.told                         true           default\n"
+        '  agent.words                        ""             default\n'
+        "  timeouts.call                      300.0          config.toml:4\n"
+        "  timeouts.mode-approval             60.0           default\n"
+        "  timeouts.emitter-approval          600.0          default\n"
+        "  timeouts.idle-exit                 30.0           default\n"
+        "  records.inline                     65536          default\n"
+        "  records.file                       67108864       default\n"
+        "  records.session                    1073741824     default\n"
+        "  records.keep-days                  90             default\n"
+        "  records.traces                     true           default\n"
+        "  records.mask                       []             default\n"
+        '  telemetry.otlp-endpoint            ""             default\n'
+        '  telemetry.exporter-type            ""             default\n'
+        '  telemetry.file-path                ""             default\n'
+        '  telemetry.source-name              ""             default\n'
+        "  telemetry.capture-content          false          default\n"
+        "  proof.prove                        true           default\n"
+        "  proof.send-back                    true           default\n"
+        "  proof.file-goals                   true           default\n"
+        '  memory.folder                      ""             default\n'
+        "  memory.ask-writes                  false          default\n"
+        '  library-docs.context7              "ask"          default\n'
+        '  library-docs.address               ""             default\n'
+        "  library-docs.paths                 []             default\n"
+        '  language-server.program            ""             default\n'
+        "  colour                             false          NO_COLOR\n"
         "\n"
         "themes: tapui-colour-blind, tapui-dark, tapui-high-contrast, tapui-light, "
         "tapui-terminal\n"
@@ -349,7 +423,7 @@ def test_config_tells_of_a_theme_whose_file_cannot_be_used(home: Home) -> None:
     (home.tapui / "themes" / "mine.toml").write_text("[colors]\nprimary = 'red'\n")
     done = home.run("config", env=home.env(TAPUI_THEME="mine"))
     assert done.returncode == 1
-    assert '  theme                      "mine"      TAPUI_THEME\n' in done.stdout
+    assert '  theme                              "mine"      TAPUI_THEME\n' in done.stdout
     assert done.stderr == (
         f'tapui: theme {home.tapui}/themes/mine.toml: colors.primary: write a colour as "#rrggbb"\n'
     )

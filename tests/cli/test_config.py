@@ -1,5 +1,6 @@
 """The configuration: what is read from where, and what is said about what cannot be used."""
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from tapui.cli.commands.config import example_text
 from tapui.cli.context import load
 from tapui.settings import loading
 from tapui.settings.loading import ConfigError, Origin
-from tapui.settings.settings import Settings
+from tapui.settings.settings import Proving, Settings
 from tapui.wire.limits import MAX_CONTEXT
 from tests.home.managed_files import SPOILT
 
@@ -41,10 +42,22 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "bell": "TAPUI_BELL",
         "approvals.command-line": "TAPUI_APPROVALS_COMMAND_LINE",
         "approvals.new-terminals": "TAPUI_APPROVALS_NEW_TERMINALS",
+        **{
+            f"modes.{asker}-to-{mode}": f"TAPUI_MODES_{asker}_TO_{mode}".replace("-", "_").upper()
+            for asker in ("agent", "subagent", "provider", "command-line")
+            for mode in ("plan", "interactive", "autopilot")
+        },
+        "modes.lock": "TAPUI_MODES_LOCK",
+        "checks.commands": "TAPUI_CHECKS_COMMANDS",
+        "checks.ignore": "TAPUI_CHECKS_IGNORE",
+        "proof.prove": "TAPUI_PROOF_PROVE",
+        "proof.send-back": "TAPUI_PROOF_SEND_BACK",
+        "proof.file-goals": "TAPUI_PROOF_FILE_GOALS",
         "copilot.port": "TAPUI_COPILOT_PORT",
         "copilot.provider-url": "TAPUI_COPILOT_PROVIDER_URL",
         "copilot.provider-type": "TAPUI_COPILOT_PROVIDER_TYPE",
         "copilot.key-file": "TAPUI_COPILOT_KEY_FILE",
+        "copilot.headers-file": "TAPUI_COPILOT_HEADERS_FILE",
         "copilot.model": "TAPUI_COPILOT_MODEL",
         "notify.command": "TAPUI_NOTIFY_COMMAND",
         "alarms.waiting": "TAPUI_ALARMS_WAITING",
@@ -64,6 +77,17 @@ def test_every_setting_has_a_key_and_a_variable() -> None:
         "records.keep-days": "TAPUI_RECORDS_KEEP_DAYS",
         "records.traces": "TAPUI_RECORDS_TRACES",
         "records.mask": "TAPUI_RECORDS_MASK",
+        "telemetry.otlp-endpoint": "TAPUI_TELEMETRY_OTLP_ENDPOINT",
+        "telemetry.exporter-type": "TAPUI_TELEMETRY_EXPORTER_TYPE",
+        "telemetry.file-path": "TAPUI_TELEMETRY_FILE_PATH",
+        "telemetry.source-name": "TAPUI_TELEMETRY_SOURCE_NAME",
+        "telemetry.capture-content": "TAPUI_TELEMETRY_CAPTURE_CONTENT",
+        "memory.folder": "TAPUI_MEMORY_FOLDER",
+        "memory.ask-writes": "TAPUI_MEMORY_ASK_WRITES",
+        "library-docs.context7": "TAPUI_LIBRARY_DOCS_CONTEXT7",
+        "library-docs.address": "TAPUI_LIBRARY_DOCS_ADDRESS",
+        "library-docs.paths": "TAPUI_LIBRARY_DOCS_PATHS",
+        "language-server.program": "TAPUI_LANGUAGE_SERVER_PROGRAM",
     }
 
 
@@ -86,6 +110,106 @@ def test_a_variable_makes_the_rule_about_the_person_stricter_alone(
     assert load(file, {variable: STRICT[name]}).values[path] == STRICT[name]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("telemetry.otlp-endpoint", "http://localhost:4318"),
+        ("telemetry.exporter-type", "file"),
+        ("telemetry.file-path", "/tmp/spans.jsonl"),
+        ("telemetry.source-name", "mine"),
+        ("telemetry.capture-content", True),
+    ],
+)
+def test_only_the_persons_file_and_the_administrators_say_where_spans_go(
+    tmp_path: Path, name: str, value: str | bool
+) -> None:
+    path = (*name.split("."),)
+    variable = loading.SETTINGS[path].variable
+    with pytest.raises(ConfigError, match=f"^{variable}: write {name} = .* into config.toml"):
+        load(tmp_path / "none.toml", {variable: str(value).lower()})
+    file = written(tmp_path, f"{name} = {json.dumps(value)}")
+    assert load(file, {}).values[path] == value
+    with pytest.raises(ConfigError, match="does not hold where"):
+        load(file, {"XDG_CONFIG_HOME": "/elsewhere"})
+    (tmp_path / "managed.toml").write_text(f"{name} = {json.dumps(value)}")
+    managed = tmp_path / "managed.toml"
+    found = load(tmp_path / "none.toml", {}, None, managed, owner=os.getuid())
+    assert (found.values[path], found.origins[path].kind) == (value, "managed")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("library-docs.context7", "always"),
+        ("library-docs.address", "http://localhost:1"),
+        ("library-docs.paths", ["/srv/docs"]),
+    ],
+)
+def test_no_variable_lets_library_docs_look_elsewhere(
+    tmp_path: Path, name: str, value: str | list[str]
+) -> None:
+    path = (*name.split("."),)
+    variable = loading.SETTINGS[path].variable
+    given = value if isinstance(value, str) else json.dumps(value)
+    with pytest.raises(ConfigError, match=f"^{variable}: write {name} = .* into config.toml"):
+        load(tmp_path / "none.toml", {variable: given})
+    file = written(tmp_path, f"{name} = {json.dumps(value)}")
+    kept = value if isinstance(value, str) else tuple(value)
+    assert load(file, {}).values[path] == kept
+
+
+def test_a_variable_makes_the_consent_to_context7_stricter_alone(tmp_path: Path) -> None:
+    path = ("library-docs", "context7")
+    variable = "TAPUI_LIBRARY_DOCS_CONTEXT7"
+    for word, stricter in (("always", "ask"), ("always", "never"), ("ask", "never")):
+        file = written(tmp_path, f"library-docs.context7 = '{word}'")
+        assert load(file, {variable: stricter}).values[path] == stricter
+        file = written(tmp_path, f"library-docs.context7 = '{stricter}'")
+        with pytest.raises(ConfigError, match="a variable cannot loosen it"):
+            load(file, {variable: word})
+
+
+def test_a_variable_makes_the_question_about_notes_stricter_alone(tmp_path: Path) -> None:
+    path, variable = ("memory", "ask-writes"), "TAPUI_MEMORY_ASK_WRITES"
+    assert load(tmp_path / "none.toml", {}).values[path] is False
+    assert load(tmp_path / "none.toml", {variable: "on"}).values[path] is True
+    with pytest.raises(ConfigError, match="a variable cannot loosen it"):
+        load(written(tmp_path, "memory.ask-writes = true"), {variable: "off"})
+
+
+@pytest.mark.parametrize(
+    ("setting", "fault"),
+    [
+        ("context7 = 'yes'", "write never or ask or always"),
+        ("address = 'context7.com'", "write an http or https address"),
+        ("address = 'https://u:p@h'", "without a name, a password"),
+        ("paths = ['docs']", "write an absolute path, or one with ~/"),
+        ("paths = '/docs'", "expected a list of texts"),
+    ],
+)
+def test_library_docs_are_checked(tmp_path: Path, setting: str, fault: str) -> None:
+    with pytest.raises(ConfigError, match=fault):
+        load(written(tmp_path, f"[library-docs]\n{setting}"), {})
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost:4318",
+        "ftp://h",
+        "http://",
+        "http://u:p@h",
+        "http://h?x",
+        "http://h:0",
+        "http://h#x",
+    ],
+)
+def test_an_endpoint_is_an_address_without_secrets(tmp_path: Path, address: str) -> None:
+    file = written(tmp_path, f"telemetry.otlp-endpoint = {json.dumps(address)}")
+    with pytest.raises(ConfigError, match=r"telemetry\.otlp-endpoint: write an"):
+        load(file, {})
+
+
 @pytest.mark.parametrize("variable", ["XDG_CONFIG_HOME", "XDG_STATE_HOME"])
 def test_a_file_apart_from_the_state_does_not_loosen_that_rule(
     tmp_path: Path, variable: str
@@ -98,6 +222,88 @@ def test_a_file_apart_from_the_state_does_not_loosen_that_rule(
     assert found.settings.approvals.command_line == "always"
     written(tmp_path, "approvals.command-line = 'person'\nport = 9500")
     assert load(file, {variable: "/elsewhere"}).settings.port == 9500
+
+
+@pytest.mark.parametrize(
+    ("name", "strict", "loose"),
+    [
+        ("modes.agent-to-plan", "'never'", "'allow'"),
+        ("modes.subagent-to-autopilot", "'never'", "'ask'"),
+        ("modes.command-line-to-autopilot", "'ask'", "'allow'"),
+        ("modes.lock", "true", "false"),
+    ],
+)
+def test_a_variable_makes_the_rules_about_modes_stricter_alone(
+    tmp_path: Path, name: str, strict: str, loose: str
+) -> None:
+    path = (*name.split("."),)
+    variable = loading.SETTINGS[path].variable
+    value = {"true": True, "false": False}
+    given, held = (value.get(one, one.strip("'")) for one in (loose, strict))
+    file = written(tmp_path, f"{name} = {strict}")
+    with pytest.raises(ConfigError, match=f"{variable}: write {name} = .* into config.toml"):
+        load(file, {variable: str(given).lower()})
+    assert load(file, {variable: str(held).lower()}).values[path] == held
+    written(tmp_path, f"{name} = {loose}")
+    assert load(file, {}).values[path] == given
+    assert load(file, {variable: str(held).lower()}).values[path] == held
+    with pytest.raises(ConfigError, match="does not hold where"):
+        load(file, {"XDG_CONFIG_HOME": "/elsewhere"})
+
+
+@pytest.mark.parametrize("asker", ["agent", "subagent", "provider"])
+def test_autopilot_is_given_to_no_agent_unasked(tmp_path: Path, asker: str) -> None:
+    name = f"modes.{asker}-to-autopilot"
+    path = (*name.split("."),)
+    file = written(tmp_path, f"port = 9500\n[modes]\n{asker}-to-autopilot = 'allow'\n")
+    found = load(file, {})
+    assert (found.values[path], found.settings.port) == ("ask", 9500)
+    (fault,) = found.faults
+    assert fault == f'{file}:3: {name}: autopilot is not allowed to agents unasked: "ask" holds'
+    managed = tmp_path / "managed.toml"
+    for value, held in (("never", "never"), ("ask", "ask"), ("allow", "ask")):
+        managed.write_text(f"modes.{asker}-to-autopilot = '{value}'\n")
+        managed.chmod(0o644)
+        found = load(file, {}, None, managed, owner=os.getuid())
+        assert found.values[path] == held
+        assert found.origins[path].kind == "managed"
+        assert len(found.faults) == (2 if value == "allow" else 1)
+
+
+def test_a_check_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    named = ["make lint && pytest", "./check.sh", "! pytest", "pytest 'a"]
+    file = written(tmp_path, f"port = 9500\n[checks]\ncommands = {json.dumps(named)}\n")
+    found = load(file, {})
+    assert found.settings.checks.commands == tuple(named)
+    several = "it is several commands, and checks no turn: write each as a text of its own"
+    assert found.faults == (
+        f'{file}:3: checks.commands: "make lint && pytest": {several}',
+        f'{file}:3: checks.commands: "! pytest": it checks no turn: ! turns its exit code round',
+        f'{file}:3: checks.commands: "pytest \'a": it checks no turn: it cannot be parsed',
+    )
+    (fault,) = load(tmp_path / "none", {"TAPUI_CHECKS_COMMANDS": '["cd web"]'}).faults
+    assert fault == 'TAPUI_CHECKS_COMMANDS: "cd web": it checks no turn: it runs no program'
+
+
+def test_the_administrator_forbids_what_the_person_allows(tmp_path: Path) -> None:
+    file = written(tmp_path, "[modes]\nagent-to-plan = 'allow'\nlock = false\n")
+    managed = tmp_path / "managed.toml"
+    managed.write_text("[modes]\nagent-to-plan = 'never'\nlock = true\n")
+    managed.chmod(0o644)
+    found = load(file, {}, None, managed, owner=os.getuid()).settings.modes
+    assert (found.agent_to_plan, found.lock) == ("never", True)
+
+
+def test_the_administrator_forbids_proving_sending_back_and_goals_of_files(tmp_path: Path) -> None:
+    names = ("prove", "send-back", "file-goals")
+    file = written(tmp_path, "\n".join(["[proof]", *(f"{one} = true" for one in names)]))
+    managed = tmp_path / "managed.toml"
+    managed.write_text("\n".join(["[proof]", *(f"{one} = false" for one in names)]))
+    managed.chmod(0o644)
+    variable = {"TAPUI_PROOF_PROVE": "true"}
+    found = load(file, variable, None, managed, owner=os.getuid())
+    assert found.settings.proof == Proving(prove=False, send_back=False, file_goals=False)
+    assert found.origins["proof", "prove"].kind == "managed"
 
 
 def test_file_sets_top_level_nested_dotted_quoted_and_inline_keys(tmp_path: Path) -> None:
@@ -317,7 +523,7 @@ def test_the_example_sets_nothing_and_its_settings_are_the_defaults(tmp_path: Pa
     text = example_text()
     found = load(written(tmp_path, text), {})
     assert set(found.origins.values()) == {Origin("default")}
-    told = re.sub(r"^#(?=[a-z-]+ = )", "", text, flags=re.MULTILINE)
+    told = re.sub(r"^#(?=[a-z0-9-]+ = )", "", text, flags=re.MULTILINE)
     found = load(written(tmp_path, told), {})
     assert found.settings == Settings()
     assert {origin.kind for origin in found.origins.values()} == {"file"}

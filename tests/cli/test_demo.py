@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import contextlib
 import os
 import re
 import shlex
@@ -10,6 +11,8 @@ import subprocess
 import sys
 from asyncio import to_thread as in_thread
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.request import urlopen
@@ -18,6 +21,7 @@ import psutil
 import pytest
 
 import tapui.cli.demo
+from tapui.cli.demo.host import remove
 from tapui.cli.demo.line import PACE
 from tapui.cli.demo.player import CONTEXT
 from tapui.client.connection import GatewayConnection
@@ -26,7 +30,8 @@ from tapui.home.paths import Home as HomeFolders
 from tapui.projection import approvals
 from tapui.projection.fold import fold
 from tapui.projection.now import Loop, loop_of
-from tapui.projection.requests.kind import detail_of
+from tapui.projection.proof import record_of
+from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.state import State
 from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.wire.events import Entry
@@ -56,7 +61,7 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
 class Played:
     """The demo's processes at a `tapui serve` in the demo's own folder."""
 
-    def __init__(self, home: Home) -> None:
+    def __init__(self, home: Home, pace: str) -> None:
         self.folder = home.root / "demo"
         (self.folder / "home").mkdir(parents=True)
         (self.folder / "home" / "config.toml").write_text(ANYBODY)
@@ -65,7 +70,7 @@ class Played:
         self._log = (home.root / "demo.log").open("wb")
         self.host = subprocess.Popen(
             [sys.executable, "-m", "tapui.cli.demo.host", str(self.folder), str(os.getpid()), "7"],
-            env={**self.env, PACE: "0.1"},
+            env={**self.env, PACE: pace},
             stdin=subprocess.DEVNULL,
             stdout=self._log,
             stderr=self._log,
@@ -93,8 +98,8 @@ class Played:
 
 
 @pytest.fixture
-def played(home: Home) -> Iterator[Played]:
-    demo = Played(home)
+def played(home: Home, request: pytest.FixtureRequest) -> Iterator[Played]:
+    demo = Played(home, getattr(request, "param", "0.1"))
     yield demo
     demo.close()
 
@@ -162,6 +167,10 @@ class Watched:
         )
 
 
+stopped_in_time = pytest.mark.parametrize("played", ["2"], indirect=True)
+"""What is stopped lasts two seconds then, and not the tenth of one."""
+
+
 @pytest.fixture
 async def watched(played: Played) -> AsyncIterator[Watched]:
     found = find(HomeFolders.at(played.folder / "home"), played.gateway.port, is_explicit=True)
@@ -171,6 +180,7 @@ async def watched(played: Played) -> AsyncIterator[Watched]:
 
 
 PAIRING, RELEASE, MIGRATION = "demo-pairing", "demo-release", "demo-migration"
+ROUNDING = "demo-rounding"
 
 
 async def test_every_pane_has_something(played: Played, watched: Watched) -> None:
@@ -187,11 +197,32 @@ async def test_every_pane_has_something(played: Played, watched: Watched) -> Non
 
     await watched.until(is_full, what="full tower")
     labels = {one.label for one in watched.state.sessions.values() if one.host != "local"}
-    assert len(labels) == 3
+    assert len(labels) == 4
     assert all(label.endswith(" (demo)") for label in labels)
     scripted = [watched.state.sessions[id_] for id_ in (PAIRING, RELEASE, MIGRATION)]
     assert all(one.model == "scripted" and one.context is not None for one in scripted)
     assert {one["id"] for one in played.state()["sessions"]} >= {PAIRING, RELEASE, MIGRATION}
+
+
+async def test_one_request_comes_before_all_others(watched: Watched) -> None:
+    (first,) = await watched.until(lambda state: [*state.approvals.values()], what="a request")
+    assert approvals.request(first) == "pytest --collect-only -q tests"
+    kinds = {"emitter", "pairing", "permission", "userInput"}
+    await watched.until(
+        lambda state: kinds <= {one.kind for one in state.approvals.values()}, what="the others"
+    )
+
+
+async def test_a_goal_and_a_server_are_there(watched: Watched) -> None:
+    (goal,) = await watched.until(lambda state: [*state.goals.values()], what="a goal")
+    assert goal.title == "Prices are rounded"
+    request = await watched.asked(RELEASE, "mcpServer", name="glossary")
+    await watched.decide(request, "approve")
+
+    def is_offered(state: State) -> bool:
+        return any("look_up" in str(one.tools) for one in state.providers.values())
+
+    await watched.until(is_offered, what="its tool")
 
 
 async def test_an_edit_that_is_allowed_changes_the_file(played: Played, watched: Watched) -> None:
@@ -298,6 +329,7 @@ async def test_a_command_fails_in_a_loop(watched: Watched) -> None:
     assert await watched.until(loops, what="loop") == Loop("pnpm test", 1, 4)
 
 
+@stopped_in_time
 async def test_a_turn_that_the_person_stops_ends(watched: Watched) -> None:
     test = await watched.step(
         MIGRATION, "test", lambda step: step.exit_code is None and "pnpm test" in step.summary
@@ -310,6 +342,7 @@ async def test_a_turn_that_the_person_stops_ends(watched: Watched) -> None:
     await watched.until(lambda state: len(state.turns[MIGRATION].turns) == 2, what="next turn")
 
 
+@stopped_in_time
 async def test_a_turn_is_stopped_for_a_text_of_the_person(watched: Watched) -> None:
     await watched.step(
         MIGRATION, "test", lambda step: step.exit_code is None and "pnpm test" in step.summary
@@ -331,6 +364,27 @@ async def test_a_turn_is_stopped_for_a_text_of_the_person(watched: Watched) -> N
     )
     session = watched.state.sessions[MIGRATION]
     assert "script" in session.cannot["compact"]
+
+
+async def test_a_claim_is_seen_run_and_sent_back(played: Played, watched: Watched) -> None:
+    def stands(mark: str) -> Callable[[State], bool]:
+        def look(state: State) -> bool:
+            session = state.sessions.get(ROUNDING)
+            record = record_of(state, session) if session is not None else None
+            return record is not None and record.mark == mark
+
+        return look
+
+    await watched.until(stands("unchecked"), what="done ○")
+    (turn,) = watched.state.turns[ROUNDING].turns
+    assert turn.says == "Done: each price is rounded now, and all tests pass."
+    run = partial(played.home.run, env=played.env)
+    proved = await in_thread(run, "prove", ROUNDING, "--yes")
+    assert proved.stdout.splitlines()[-1] == "✗ failed: unittest, exit 1"
+    assert "FAILED (failures=1)" in proved.stdout
+    await watched.until(stands("failed"), what="done ✗")
+    assert (await in_thread(run, "send", ROUNDING, "mend it")).returncode == 0
+    await watched.until(stands("checked"), what="done ✓")
 
 
 async def test_a_failed_build_prompts_a_session(watched: Watched) -> None:
@@ -472,6 +526,24 @@ def test_nothing_is_left_when_the_gateway_ends(played: Played, number: signal.Si
     assert played.log == ""
 
 
+def test_a_folder_that_is_written_to_meanwhile_is_removed(tmp_path: Path) -> None:
+    home = tmp_path / "demo" / "home"
+    home.mkdir(parents=True)
+    for number in range(3_000):
+        (home / str(number)).touch()
+
+    def write_once_it_goes() -> None:
+        with contextlib.suppress(FileNotFoundError):  # it was too late
+            until(lambda: len([*home.iterdir()]) < 3_000, what="a removed file")
+            (home / "last").touch()
+
+    with ThreadPoolExecutor() as pool:
+        writing = pool.submit(write_once_it_goes)
+        remove(home.parent)
+        writing.result()
+    assert not home.parent.exists()
+
+
 def test_without_a_gateway_the_host_goes_with_who_started_it(home: Home) -> None:
     folder = home.root / "demo"
     folder.mkdir(parents=True)
@@ -536,6 +608,8 @@ def test_the_demo_shows_the_tower_and_clears_up(home: Home, tmux: Tmux, ended_by
     screen.wait_for("pytest --collect-only")
     screen.wait_for("ci-watch")
     screen.wait_for("pnpm test")
+    screen.keys("1", "/", "Round", "Enter", "7")
+    screen.wait_for("prices.py  1 note")
     until(lambda: [*home.tapui.glob("run/*/gateway.json")], what="the demo is announced")
     (port,) = (path.name for path in (home.tapui / "run").iterdir())
     status = home.run("status", "--port", port)

@@ -3,23 +3,29 @@
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 from tapui.client.gateways import restart_line
 from tapui.home.paths import Home as Folders
 from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tapui.hosts.copilot.install.own_files import ExtensionFile
+from tapui.invocation import install_line
+from tapui.shipped.docs.standing import note_asked
 from tapui.station.faults import log_path
 from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
-from tests.rig.gateway import Gateway, Home
-from tests.rig.peers import Host
+from tests.rig.gateway import ANYBODY, Gateway, Home, tapui_argv
+from tests.rig.peers import Host, Json, Provider
+from tests.shipped.test_ci import checkout
 
 __all__ = ["copilot_home", "pretend"]
 
@@ -63,6 +69,128 @@ async def test_what_is_wrong_in_the_file_of_a_session_s_folder_is_named_from_any
     assert f"{tmp_path}/tap.config.json:1: emitters[0]" in done.stdout
     assert "“one”" in done.stdout
     assert f"tapui emitters list --folder {tmp_path}" in done.stdout
+
+
+async def test_a_mode_that_could_be_asked_nowhere_is_named(home: Home, gateway: Gateway) -> None:
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1", mode="interactive")
+        await host.invoke("s1", "tap_set_session_mode", {"mode": "plan"})
+        refused = await host.expect("tool.outcome")
+        told = check("doctor", (await asyncio.to_thread(home.run, "doctor", "--json")).stdout)
+        status = check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
+    why = "the person cannot be asked: no tower is open"
+    assert refused["error"].startswith(why)
+    (finding,) = [one for one in told["findings"] if one["id"] == "modes"]
+    assert finding["state"] == "warning"
+    assert (
+        f"session s1: a mode was refused: plan, asked by the session's agent (ask): {why}"
+        in (finding["text"])
+    )
+    assert (status["modes"]["agent-to-autopilot"], status["modes"]["lock"]) == ("ask", True)
+    (shown,) = status["state"]["modes"]
+    assert (shown["sessionId"], shown["refused"]["decidedBy"]) == ("s1", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("account", "models", "findings", "shown"),
+    [
+        (
+            {"signedIn": True, "kind": "user", "login": "ada", "host": "https://github.com"},
+            [{"id": f"m{number}"} for number in range(10)],
+            [("account", "ok"), ("models", "ok")],
+            ("s1: ada at https://github.com (user)", "m7 and 2 more"),
+        ),
+        (
+            {"signedIn": False, "note": "Not \u202ehere"},
+            [],
+            [("account", "warning")],
+            ("s1: not signed in: Not", "it has no model"),
+        ),
+        (
+            {"signedIn": False},
+            [{"id": "scripted"}],
+            [("account", "ok"), ("models", "ok")],
+            ("s1: not signed in", "models of session s1: scripted"),
+        ),
+        (
+            {"signedIn": True},
+            None,
+            [("account", "ok"), ("models", "warning")],
+            ("s1: signed in", "its models are not known: gone"),
+        ),
+    ],
+    ids=["account", "none", "own provider", "silent"],
+)
+async def test_who_is_signed_in_and_which_models_that_gives(
+    home: Home,
+    gateway: Gateway,
+    account: Json,
+    models: list[Json] | None,
+    findings: list[tuple[str, str]],
+    shown: tuple[str, str],
+) -> None:
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1", can=["model"])
+        update = {"type": "session.update", "sessionId": "s1", "account": account}
+        await host.send(update)
+        doctor = asyncio.create_task(asyncio.to_thread(home.run, "doctor", "--json"))
+        asked = await host.expect("models.read", sessionId="s1")
+        told: Json = {"error": "gone"} if models is None else {"models": models}
+        await host.send({"type": "models.list", "id": asked["id"], **told})
+        done = await doctor
+        status = check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
+    found = check("doctor", done.stdout)["findings"]
+    ours = [one for one in found if one["id"] in ("account", "models")]
+    assert [(one["id"], one["state"]) for one in ours] == findings
+    text = " ".join(one["text"] for one in ours)
+    assert all(part in text for part in shown)
+    assert "\u202e" not in text
+    assert (ours[0]["command"] == "copilot login") == (findings == [("account", "warning")])
+    (session,) = [one for one in status["state"]["sessions"] if one["id"] == "s1"]
+    assert session["account"] == account
+
+
+async def test_what_providers_say_is_wrong_with_them_is_named(home: Home, gateway: Gateway) -> None:
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1")
+        bound = Provider.bind(gateway.url, gateway.token, name="ci", session="s1", tools=[])
+        async with await bound as provider:
+            for level, text in (("keep", "all well"), ("surface", "no token\x1b[31m")):
+                push = {"type": "push", "level": level, "event": text, "stream": "status"}
+                await provider.send({**push, "sessionId": "s1"})
+            # The answer to a question behind them: they have been taken.
+            await provider.send({"type": "stream.query", "queryId": "q", "streams": ["status"]})
+            await provider.expect("stream.history")
+            await host.invoke("s1", "tap_get_session_state", {})
+            told = (await host.expect("tool.outcome"))["data"]
+            found = check("doctor", (await asyncio.to_thread(home.run, "doctor", "--json")).stdout)
+            status = check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
+    (finding,) = [one for one in found["findings"] if one["id"] == "providers"]
+    assert (finding["state"], finding["text"]) == (
+        "warning",
+        "session s1: provider ci: no token\\x1b[31m",
+    )
+    (shown,) = status["providers"]
+    assert (shown["provider"], shown["sessionId"], shown["isWrong"]) == ("ci", "s1", True)
+    (one,) = [each for each in told["providers"] if each["name"] == "ci"]
+    assert (one["status"]["isWrong"], one["status"]["text"]) == (True, "no token\\x1b[31m")
+
+
+def test_a_setting_in_whose_place_a_stricter_one_holds_is_told_everywhere(home: Home) -> None:
+    home.tapui.mkdir(exist_ok=True)
+    path = home.tapui / "config.toml"
+    path.write_text('modes.agent-to-autopilot = "allow"\n')
+    fault = f"{path}:1: modes.agent-to-autopilot: autopilot is not allowed to agents unasked"
+    found = check("doctor", home.run("doctor", "--json").stdout)["findings"]
+    assert [one["state"] for one in found if fault in one["text"]] == ["warning"]
+    done = home.run("config", "--json")
+    assert check("config", done.stdout)["faults"] == [f'{fault}: "ask" holds']
+    assert done.returncode != 0
+    assert fault in done.stderr
+    with Gateway(home, "--no-attach") as gateway:
+        status = check("status", home.run("status", "--json").stdout)
+        assert status["modes"]["agent-to-autopilot"] == "ask"
+        assert fault in gateway.stderr
 
 
 def test_it_says_why_a_session_cannot_be_attached_to(home: Home) -> None:
@@ -176,6 +304,35 @@ def test_a_configuration_that_cannot_be_used_is_an_error(home: Home) -> None:
     assert "config.toml:1: nonsense: unknown key" in error["text"]
 
 
+def test_notes_that_cannot_be_saved_are_named(home: Home) -> None:
+    home.tapui.mkdir(parents=True)
+    place = home.root / "notes"
+    (home.tapui / "config.toml").write_text(f"memory.folder = {str(place)!r}\n")
+    assert "memory" not in findings(home)
+    place.mkdir()
+    assert "memory" not in findings(home)
+    place.rmdir()
+    place.touch()
+    assert findings(home)["memory"] == ("warning", "tapui memory list")
+    assert f"can be saved: {place} is no folder" in home.run("doctor").stdout
+    place.unlink()
+    place.symlink_to(home.tapui)
+    assert f"can be saved: {place} is a link" in home.run("doctor").stdout
+
+
+def test_what_keeps_the_documents_of_libraries_from_being_found_is_named(home: Home) -> None:
+    assert "docs" not in findings(home)
+    note_asked(home.tapui)
+    assert findings(home)["docs"] == ("warning", "tapui config")
+    assert "https://context7.com is asked for such once you write" in home.run("doctor").stdout
+    for word in ("always", "never"):
+        (home.tapui / "config.toml").write_text(f'library-docs.context7 = "{word}"\n')
+        assert "docs" not in findings(home)
+    shutil.rmtree(home.tapui / "docs")
+    (home.tapui / "docs").touch()
+    assert findings(home)["docs"] == ("warning", "tapui help providers")
+
+
 def test_it_says_what_of_the_mcp_door_is_to_be_mended(home: Home) -> None:
     config, token = McpConfig(home.copilot, own_entry(home.env())), ToolsTokenFile(home.tapui)
     install = "tapui install mcp"
@@ -209,7 +366,7 @@ def test_it_says_that_the_package_of_the_mcp_door_is_missing(home: Home) -> None
     hide_the_package(home)
     home.run("install", "mcp")
     found = findings(home, PYTHONPATH=str(home.root / "hidden"))["mcp-package"]
-    assert found == ("warning", f"{sys.executable} -m pip install 'tapui[mcp]'")
+    assert found == ("warning", install_line("tapui[mcp]"))
 
 
 def test_a_gateway_that_began_with_other_settings_is_named(home: Home) -> None:
@@ -221,3 +378,37 @@ def test_a_gateway_that_began_with_other_settings_is_named(home: Home) -> None:
         told = home.run("config", env=home.env(**changed)).stderr
     assert "began with other settings: timeouts.call is 120.0 there, " in told
     assert "records.traces is true there; apply these with " in told
+
+
+def test_what_keeps_a_provider_from_its_service_is_named(home: Home, tmp_path: Path) -> None:
+    folder = tmp_path / "repo"
+    folder.mkdir()
+    home.settle(ANYBODY)
+    added = home.run("provider", "add", "ci", "--yes", "--folder", str(folder))
+    assert added.returncode == 0, added.stderr
+
+    def found(**environ: str) -> str:
+        done = subprocess.run(
+            tapui_argv("doctor", "--json"),
+            cwd=folder,
+            env={**home.env(), "PATH": str(Path(sys.executable).parent), **environ},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        (one,) = [
+            one for one in check("doctor", done.stdout)["findings"] if one["id"] == "services"
+        ]
+        return f"{one['state']}: {one['text']}"
+
+    assert found() == "warning: provider ci: the folder is not a git repository"
+    checkout(folder)
+    assert found() == "warning: provider ci: the folder has no remote at github.com"
+    here = {"GITHUB_API_URL": "http://127.0.0.1:1"}
+    assert found(**here) == (
+        "warning: provider ci: there is no token for 127.0.0.1:"
+        " set GITHUB_TOKEN, or run gh auth login"
+    )
+    assert found(**here, GITHUB_TOKEN="t-1") == "ok: provider ci has a repository and a token"
+    assert "is no https address" in found(GITHUB_API_URL="http://evil.example")

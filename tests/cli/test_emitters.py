@@ -39,6 +39,7 @@ async def test_what_waits_is_shown_in_full_allowed_and_ordered(
         code, out, _ = await run(home, "emitters", "allow", "loud", *where, "--yes")
         assert (code, out) == (0, f"allowed loud in {repo}\n")
         pid = await seen.line("pid", "loud@tap")
+        await seen.until(lambda: "it fails" in seen.lines["loud@tap"], "its second line")
         assert "quiet" in seen.waiting, "one was named"
 
         code, out, err = await run(home, "emitters", "list", "--json")
@@ -57,7 +58,7 @@ async def test_what_waits_is_shown_in_full_allowed_and_ordered(
 
         code, out, err = await run(home, "emitters", "logs", "loud", "--last", "1")
         assert (code, err) == (0, "")
-        assert out.endswith("  keep     stdout  it fails\n")
+        assert out.endswith("  kept               stdout  it fails\n")
 
         assert await run(home, "emitters", "stop", "loud") == (0, "loud: stopped\n", "")
         await until_dead(pid)

@@ -21,7 +21,7 @@ def test_what_would_run_does_not_pass_itself_off_as_what_is_said_of_it() -> None
         "  runs in: /repo\\x0a  shell: none",
         "  that is outside of the session's folder",
         "  with A=1\\x0a  with B=2",
-        "  lines with x\\x0ay: inject",
+        "  lines with x\\x0ay: sent to the agent",
         f"  {RIGHTS}",
     ]
     assert lines[1:4] == ["  │ true", "  │   runs in: /safe", f"  │   {RIGHTS}"]

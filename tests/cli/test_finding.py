@@ -10,8 +10,10 @@ import pytest
 from tapui.cli.arguments import moment
 from tapui.files.locked_folder import LockedFolder
 from tapui.index.store import INDEX_FOLDER
+from tapui.wire import events as ev
+from tapui.wire.criteria import TurnProof
 from tests.index import played
-from tests.records.turns import Writer, closed, opened
+from tests.records.turns import Writer, closed, opened, stamp
 from tests.rig.gateway import Gateway, Home
 from tests.rig.waiting import until
 
@@ -93,6 +95,17 @@ def test_why_of_a_file_that_nobody_changed(home: Home, tmp_path: Path) -> None:
     done = home.run("why", str(tmp_path / "b.py"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "no recorded call changed" in done.stderr
+
+
+def test_what_was_recorded_of_a_turn_is_a_line_of_the_records(home: Home) -> None:
+    with Writer(home.tapui) as writer:
+        writer.turn(opened("s1"))
+        writer.turn(ev.TurnProved("s1", stamp(2), TurnProof("failed", "py\x1b[2Jtest, exit 1")))
+        writer.turn(ev.TurnProved("s1", stamp(2), None), closed("s1"))
+    lines = home.run("records", "--session", "s1").stdout.splitlines()
+    assert [line.split(maxsplit=4)[2] for line in lines[1:3]] == ["session.proof"] * 2
+    assert lines[1].endswith("✗ check failed: py\\x1b[2Jtest, exit 1")
+    assert lines[2].endswith("nothing is recorded")
 
 
 @pytest.mark.usefixtures("recorded")

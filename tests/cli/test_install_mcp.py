@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
+from tapui.invocation import install_line
 from tests.cli.hidden_package import hide_the_package
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Peer
@@ -88,9 +89,9 @@ def test_without_the_package_one_line_says_what_to_install(home: Home) -> None:
     assert (door.returncode, door.stdout) == (1, "")
     assert door.stderr == (
         "tapui: the package mcp is not installed, which the MCP door needs: "
-        f"{sys.executable} -m pip install 'tapui[mcp]'\n"
+        f"{install_line('tapui[mcp]')}\n"
     )
-    assert "-m pip install 'tapui[mcp]'" in home.run("install", "mcp", env=env).stderr
+    assert install_line("tapui[mcp]") in home.run("install", "mcp", env=env).stderr
 
 
 async def test_a_gateway_that_runs_takes_the_token_until_it_is_revoked(

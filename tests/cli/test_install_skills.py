@@ -13,12 +13,15 @@ def test_they_are_written_once_and_removed(home: Home) -> None:
     paths = [file.path for file in skill_files(home.copilot)]
     assert [str(path.relative_to(home.copilot)) for path in paths] == [
         "skills/tap-loop/SKILL.md",
+        "skills/tap-monitor/SKILL.md",
+        "skills/tap-goal/SKILL.md",
+        "skills/ci-fix/SKILL.md",
         "skills/create-provider/SKILL.md",
     ]
     first = home.run("install", "skills")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout == "".join(f"wrote {path}\n" for path in paths)
-    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600, 0o600]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600] * 5
     again = home.run("install", "skills")
     assert again.stdout == "".join(f"{path} is installed already\n" for path in paths)
     mine = home.copilot / "skills" / "mine"
@@ -29,13 +32,13 @@ def test_they_are_written_once_and_removed(home: Home) -> None:
 
 def test_a_dry_run_writes_nothing(home: Home) -> None:
     said = home.run("install", "skills", "--dry-run").stdout
-    assert said.count("would write ") == 2
+    assert said.count("would write ") == 5
     assert "name: tap-loop" in said
     assert not home.copilot.exists()
 
 
-def test_one_that_a_person_has_changed_is_left_alone_and_the_other_is_done(home: Home) -> None:
-    mine, other = skill_files(home.copilot)
+def test_one_that_a_person_has_changed_is_left_alone_and_the_others_are_done(home: Home) -> None:
+    mine, *others = skill_files(home.copilot)
     mine.install()
     changed = mine.path.read_bytes().replace(b"30s", b"45s")
     mine.path.write_bytes(changed)
@@ -44,7 +47,7 @@ def test_one_that_a_person_has_changed_is_left_alone_and_the_other_is_done(home:
         assert done.returncode == 1
         assert f"{mine.path} was not written by tapui, or was changed since" in done.stderr
         assert mine.path.read_bytes() == changed
-        assert other.state() == state
+        assert [one.state() for one in others] == [state] * 4
 
 
 @pytest.mark.parametrize("skill", SKILLS)

@@ -101,7 +101,7 @@ def test_a_new_project_runs_its_tests_and_has_nothing_to_mend(home: Home, tmp_pa
 
 def test_shells_complete_actions_and_files(home: Home) -> None:
     script = home.run("completion", "bash").stdout
-    assert "provider_subparsers=(new run dev check describe call mcp)" in script
+    assert "provider_subparsers=(new add run dev check describe call mcp)" in script
     assert "provider_dev_pos_0_COMPGEN=_shtab_compgen_files" in script
     assert "_files" in home.run("completion", "zsh").stdout
 
@@ -263,3 +263,34 @@ async def test_any_mcp_client_can_use_the_tools(home: Home, tools: Path, tmp_pat
         assert "INVALID_ARGS" in wrong.content[0].text
         drawn = await client.call_tool("picture", {})
         assert drawn.content[-1].mime_type == "image/png"
+
+
+def test_a_process_without_a_terminal_adds_no_provider(home: Home, tmp_path: Path) -> None:
+    refused = home.run("provider", "add", "memory", "--folder", str(tmp_path), "--yes")
+    assert refused.returncode == 1
+    assert "has no terminal: add it in a terminal that you opened" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_copy_of_a_provider_that_ships_is_fine_as_it_is(home: Home, tmp_path: Path) -> None:
+    made = run(home, "new", "our-ci", "--template", "ci", folder=tmp_path)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert "wrote our-ci/github_actions.py\n" in made.stdout
+    assert "provider run test_our_ci.py" in made.stdout
+    tested = run(home, "run", "our-ci/test_our_ci.py", folder=tmp_path)
+    assert tested.returncode == 0, tested.stderr
+    checked = run(home, "check", "our-ci/our_ci.py", folder=tmp_path)
+    assert (checked.returncode, checked.stdout) == (0, "our-ci: 6 tools, all fine\n")
+
+
+def test_a_copy_of_a_provider_that_ships_passes_its_test(home: Home, tmp_path: Path) -> None:
+    done = run(home, "new", "notes", "--template", "memory", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "provider run test_notes.py" in done.stdout
+    done = run(home, "run", "test_notes.py", folder=tmp_path / "notes")
+    assert done.returncode == 0, done.stderr
+    wrong = run(home, "new", "x", "--template", "memory", "--lang", "javascript", folder=tmp_path)
+    assert wrong.returncode == 2
+    page = run(home, "new", "page", "--template", "browser", folder=tmp_path)
+    assert page.returncode == 0
+    assert (tmp_path / "page/tap-connect.js").exists()

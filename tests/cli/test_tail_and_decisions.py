@@ -38,10 +38,10 @@ async def test_tail_prints_the_held_lines_oldest_first(gateway: Gateway, home: H
         code, out, err = await run(home, "tail", "builds")
         assert (code, err) == (0, "")
         assert RAW.search(out) is None
-        assert [re.sub(r"^[\d: -]{19}", "T", text)[:18] for text in out.splitlines()] == [
-            "T  keep     line 0",
-            "T  keep     line 1",
-            "T  keep     line 2",
+        assert [re.sub(r"^[\d: -]{19}", "T", text)[:28] for text in out.splitlines()] == [
+            "T  kept               line 0",
+            "T  kept               line 1",
+            "T  kept               line 2",
         ]
         code, out, err = await run(home, "tail", "builds@greeter", "--json")
         assert (code, err) == (0, "")
@@ -78,7 +78,7 @@ async def test_tail_waits_for_a_stream_that_is_yet_to_come(gateway: Gateway, hom
     assert await command.note() == "waiting for stream builds\n"
     async with provider(gateway) as one:
         await push(one, "here")
-        assert (await command.line()).endswith("keep     here\n")
+        assert (await command.line()).endswith("kept               here\n")
         command.interrupt()
         assert await command.end() == (130, "", "")
 
@@ -176,7 +176,10 @@ async def test_a_question_is_not_approved_without_an_answer(gateway: Gateway, ho
         id_ = (await next_event(watching, "approval.requested"))["approval"]["id"]
         code, out, err = await run(home, "approve", id_)
         assert (code, out) == (2, "")
-        assert "asks for an answer; give it in the tower" in err
+        assert err == (
+            f"tapui: {id_} asks for an answer; give it in the tower, or with `tapui next` (an"
+            " answer) or `tapui deny ID` (none)\n"
+        )
 
 
 async def test_denying_a_pairing_turns_the_visitor_away(gateway: Gateway, home: Home) -> None:

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
+from tapui.wire.events import SessionHappened, TurnSentBack
 from tests.cli.running import HOSTILE, RAW
+from tests.index.played import raw
 from tests.index.test_usage import answer, of_model, totals
 from tests.records.turns import Writer, closed, opened
 from tests.rig.gateway import Home
@@ -33,6 +35,18 @@ def test_usage_is_a_row_for_each_session_and_model(home: Home) -> None:
     assert everything == ["all", "93", "1,001,237", "93", "900", "1.50", "30"]
     assert "1,000,000 tokens in and 90 out (label) were used before tapui came" in done.stderr
     assert not RAW.search(done.stdout.replace("\n", ""))
+
+
+def test_usage_names_what_was_used_after_an_agent_was_sent_back(home: Home) -> None:
+    with Writer(home.tapui) as writer:
+        writer.turn(opened("s1"))
+        writer.turn(SessionHappened("s1", "user.message", raw({"content": "mend"})), answer(10))
+        writer.turn(TurnSentBack("s1", ["g-1"], 1, 3, "not proven yet"), answer(38_000))
+    done = home.run("usage")
+    said = "of these, 38,000 tokens in and 1 out (label) were used after an agent was sent back"
+    assert said in done.stderr
+    told = json.loads(home.run("usage", "--json").stdout)
+    assert told["again"] == {"input": 38_000, "output": 1, "calls": 1}
 
 
 @pytest.mark.usefixtures("_recorded")

@@ -66,6 +66,38 @@ async def test_a_rule_of_the_file_answers_and_why_allowed_names_it(
         assert "no record has a call call-r9" in err
 
 
+async def test_a_call_that_was_denied_before_a_question_says_by_what(
+    serve: Callable[..., Gateway], home: Home, tmp_path: Path
+) -> None:
+    home.tapui.mkdir(parents=True, exist_ok=True)
+    (home.tapui / "config.toml").write_text(RULES)
+    gateway = serve("--no-attach")
+    async with await opened(gateway, tmp_path) as host:
+        event = {"type": "session.event", "sessionId": "s1"}
+        for id_, command in (("c1", "rm x"), ("c2", "ls")):
+            told: dict[str, Any] = {"tool": "bash", "toolCallId": id_, "args": {"command": command}}
+            await host.send({**event, "event": "tool.execution_start", "data": told})
+            await host.send(
+                {"type": "hook.preToolUse", "id": id_, "sessionId": "s1", "tool": "bash",
+                 "args": told["args"]}
+            )  # fmt: skip
+            await host.expect("hook.decision", id=id_)
+            told["result"] = {"type": "denied", "output": "no"}
+            await host.send({**event, "event": "tool.execution_complete", "data": told})
+        await host.send(
+            {"type": "hook.preToolUse", "id": "c3", "sessionId": "s1", "tool": "view", "args": {}}
+        )
+        await host.expect("hook.decision", id="c3")
+        code, out, _ = await run(home, "why-allowed", "c1")
+        assert code == 0
+        assert "denied by rule “rm” (" in out
+        assert "not here" in out
+        _, out, _ = await run(home, "why-allowed", "--json", "c1")
+        assert (json.loads(out)["state"], json.loads(out)["by"]) == ("denied", "rule")
+        _, out, _ = await run(home, "why-allowed", "c2")
+        assert "denied by Copilot: no" in out
+
+
 async def test_calls_that_copilot_asks_nobody_about_are_named_too(
     gateway: Gateway, home: Home
 ) -> None:

@@ -3,22 +3,30 @@
 import asyncio
 import json
 import os
-import pty
 import re
 import signal
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.cli.running import HOSTILE, RAW, Command, ask_permission, provider, push, run
+from tests.cli.running import (
+    HOSTILE,
+    RAW,
+    Command,
+    ask_permission,
+    next_event,
+    on_terminal,
+    provider,
+    push,
+    run,
+)
 from tests.cli.schemas import check
 from tests.rig.gateway import ANYBODY, PERSON, Gateway, Home, tapui_argv
 from tests.rig.peers import Host
 from tests.rig.tmux import Tmux
-from tests.rig.waiting import HUNG, until
+from tests.rig.waiting import until
 
 
 def test_a_setting_that_is_written_while_the_gateway_runs_is_named_where_it_would_allow(
@@ -81,6 +89,37 @@ async def test_a_status_bar_is_told_in_a_few_characters(gateway: Gateway, home: 
         assert await run(home, "status", "--line") == (0, "!1 ✗2\n", "")
 
 
+async def test_a_session_that_changed_files_is_done_and_never_idle(
+    gateway: Gateway, home: Home
+) -> None:
+    async with await Host.hello(gateway.url, gateway.internal_token) as host:
+        await host.open("s1", label="First")
+        edit = {"toolCallId": "c1", "tool": "edit"}
+        happened: list[tuple[str, dict[str, object]]] = [
+            ("user.message", {"content": HOSTILE}),
+            ("tool.execution_start", edit),
+            ("tool.execution_complete", edit | {"changes": [{"path": "a.py", "added": 1}]}),
+            ("assistant.message", {"content": "All tests pass."}),
+            ("session.idle", {}),
+        ]
+        for name, data in happened:
+            said = {"type": "session.event", "sessionId": "s1", "event": name, "data": data}
+            await host.send(said)
+        await host.invoke("s1", "tap_get_session_state", {})
+        told = (await host.expect("tool.outcome"))["data"]["recorded"]
+        _, out, _ = await run(home, "status")
+        assert re.search(r"s1 +First +done +0", out)
+        _, out, _ = await run(home, "status", "--json")
+        recorded = check("status", out)["recorded"]
+        _, out, _ = await run(home, "doctor", "--json")
+        (finding,) = [one for one in check("doctor", out)["findings"] if one["id"] == "proof"]
+        assert await run(home, "status", "--line") == (0, "", "")
+    assert told == {"state": "unknown", "turn": 1, "text": None, "checkedIn": None}
+    assert recorded == {"s1": told}
+    assert finding["state"] == "ok"
+    assert finding["text"].endswith(": 1 without a known check")
+
+
 async def test_changes_are_plain_lines(gateway: Gateway, home: Home) -> None:
     host, watching, approval_id = await ask_permission(gateway)
     command = await Command.start(home, "status", "--watch")
@@ -117,9 +156,9 @@ async def test_a_gateway_on_another_port_is_found_when_it_is_the_only_one(
 
 @pytest.mark.usefixtures("gateway")
 def test_a_terminal_gets_bold_headings_unless_no_color_is_set(home: Home) -> None:
-    assert "\x1b[1mSessions: none\x1b[0m" in on_terminal(home.env(), "status")
-    assert "\x1b" not in on_terminal(home.env(NO_COLOR="1"), "status")
-    assert "\x1b" not in on_terminal(home.env(TERM="dumb"), "status")
+    assert "\x1b[1mSessions: none\x1b[0m" in on_terminal(home.env(), *tapui_argv("status"))
+    assert "\x1b" not in on_terminal(home.env(NO_COLOR="1"), *tapui_argv("status"))
+    assert "\x1b" not in on_terminal(home.env(TERM="dumb"), *tapui_argv("status"))
 
 
 @pytest.mark.parametrize("command", [(), ("demo",)])
@@ -127,34 +166,11 @@ def test_a_terminal_gets_bold_headings_unless_no_color_is_set(home: Home) -> Non
 def test_a_terminal_that_is_none_is_refused_with_what_to_use_instead(
     home: Home, command: tuple[str, ...], term: str
 ) -> None:
-    said = on_terminal(home.env(TERM=term), *command, code=2)
+    said = on_terminal(home.env(TERM=term), *tapui_argv(*command), code=2)
     assert said == (
         "tapui: this terminal (TERM=dumb) cannot show the tower; "
         "`tapui status --watch` tells what happens line by line\r\n"
     )
-
-
-def on_terminal(env: dict[str, str], *args: str, code: int = 0) -> str:
-    """Run a command on a terminal; return what arrived there."""
-    master, slave = pty.openpty()
-    try:
-        process = subprocess.Popen(
-            tapui_argv(*args), env=env, stdin=slave, stdout=slave, stderr=slave
-        )
-        os.close(slave)
-        data = b""
-        while True:
-            try:
-                block = os.read(master, 4096)
-            except OSError:  # Linux: the other end is closed
-                break
-            if not block:
-                break
-            data += block
-        assert process.wait(HUNG) == code
-    finally:
-        os.close(master)
-    return data.decode()
 
 
 # call
@@ -240,9 +256,13 @@ def test_arguments_are_given_as_key_and_value(home: Home) -> None:
     assert (posted.returncode, posted.stderr) == (0, "")
     read = home.run("call", "tap_stream_history", "stream=builds", "last=1")
     assert "42 passed" in read.stdout, read.stderr
-    wrong = home.run("call", "tap_stream_history", "streem=builds")
-    assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "requires stream (string); give it as stream=…" in wrong.stderr
+    for given, told in (
+        ("last=1", "requires stream (string); give it as stream=…"),
+        ("streem=builds", "there is no argument streem; did you mean stream?"),
+    ):
+        wrong = home.run("call", "tap_stream_history", given)
+        assert (wrong.returncode, wrong.stdout) == (2, "")
+        assert told in wrong.stderr
 
 
 async def test_arguments_that_do_not_fit_the_schema_are_not_sent(
@@ -346,6 +366,21 @@ async def test_records_are_read_with_and_without_a_gateway(gateway: Gateway, hom
     done = home.run("records", "--session", "zzz")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("tapui: there are no records of session zzz; sessions with rec")
+
+
+def test_an_agent_s_question_to_the_records_is_answered(gateway: Gateway, home: Home) -> None:
+    assert home.run("call", "tap_post", "stream=notes", "message=found it").returncode == 0
+    done = home.run("call", "tap_query_records", "collection=streams")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert [one["line"]["event"] for one in told["records"]] == ["found it"]
+    where = json.dumps([{"field": "call.tool", "op": "eq", "value": "tap_post"}])
+    done = home.run("call", "tap_query_records", "collection=calls", f"where={where}")
+    (call,) = json.loads(done.stdout)["records"]
+    assert (call["call"]["provider"], call["call"]["state"]) == ("tap", "done")
+    refused = home.run("call", "tap_query_records", "collection=evals")
+    assert refused.returncode != 0
+    assert "collection" in refused.stderr
 
 
 def test_damaged_records_are_passed_over_and_counted(gateway: Gateway, home: Home) -> None:
@@ -459,3 +494,20 @@ def test_a_signal_ends_serve_cleanly(gateway: Gateway, home: Home, number: signa
     gateway.signal(number)
     assert (gateway.wait(), gateway.stderr) == (0, "")
     assert not list((home.tapui / "run").iterdir())
+
+
+async def test_status_says_what_a_session_waits_for(gateway: Gateway, home: Home) -> None:
+    host, watching, _ = await ask_permission(gateway)
+    async with host, watching:
+        asks = {"type": "session.update", "sessionId": "s1", "asksThere": "trust this folder?"}
+        await host.send(asks)
+        await host.open("s2")
+        failed = {"statusCode": 429, "errorMessage": HOSTILE}
+        told = {"sessionId": "s2", "event": "model.call_failure", "data": failed}
+        await host.send({"type": "session.event", **told})
+        while (await next_event(watching, "session.updated")).get("sessionId") != "s2":
+            pass
+        code, out, err = await run(home, "status")
+    assert (code, err) == (0, "")
+    assert "asks in its terminal: trust this folder?" in out
+    assert "idle, waits for the model: 429" in out

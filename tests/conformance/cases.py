@@ -137,7 +137,9 @@ CASES: list[Case] = [
     Case("project", push(prompt=" "), INVALID, "event: must not be empty"),
     Case("project", push(event=None), INVALID, "event: missing"),
     Case("project", push(sessionId="nowhere"), "INVALID_SESSION", **NOWHERE),
-    Case("project", push(), "RATE_LIMITED", "more than 10 pushes a second", before=[push()] * 10),
+    Case("project", push(level="surface"), "RATE_LIMITED",
+         "more than 10 pushes that are surfaced or injected a second",
+         before=[push(level="surface")] * 10),
     Case("all", push(), "INVALID_SESSION",
          "a push of a provider of all sessions names one"),
     # hello: concurrency, instances, capabilities, subscriptions, identity
@@ -196,6 +198,8 @@ CASES: list[Case] = [
          "INVALID_SESSION", "unknown session nowhere", after="Host"),
     Case("host", {"type": "prompt.submitted", "sessionId": "nowhere", "prompt": "p"},
          "INVALID_SESSION", "unknown session nowhere", after="Host"),
+    Case("host", {"type": "turn.ending", "sessionId": "nowhere"},
+         "INVALID_SESSION", "Session nowhere does not exist", after="Host"),
     Case("host", {"type": "hook.preToolUse", "sessionId": "{session}", "tool": "bash",
                   "args": []}, INVALID, "args: expected an object", after="Host"),
 ]  # fmt: skip

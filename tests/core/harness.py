@@ -2,31 +2,43 @@
 
 import json
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tapui import times
 from tapui.core.effects import (
     AgentProcess,
     AnswerPart,
+    AskRecords,
     Authenticated,
     CheckEmitter,
     Close,
+    CloseLedger,
+    CompareFolder,
     Copied,
     CopyFile,
     EarlierTurns,
     Identified,
     Identify,
     KeepConsent,
+    KeepFacts,
+    KeepGoalConsent,
     LeaveEmitters,
+    LookAtFiles,
+    LookAtFolder,
     MakeDurable,
     MakePersistDir,
     McpSession,
     McpSessionsChanged,
     NotCopied,
     NoteAgent,
+    OpenLedger,
+    PutFileBack,
     ReadEmitters,
     ReadRecords,
     ReadRules,
     RecordsAbout,
+    RecordsFound,
     RecordsRead,
     SaveEmitter,
     SeenProcess,
@@ -34,6 +46,7 @@ from tapui.core.effects import (
     SendIfIdle,
     SetRunFilter,
     Sight,
+    SpansBetween,
     StartRun,
     StopGateway,
     StopRun,
@@ -42,6 +55,7 @@ from tapui.core.effects import (
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing, Way
 from tapui.core.trust.grants import Grant
+from tapui.cron import next_time
 from tapui.hosts.local import LocalHost
 from tapui.policies.guards import Guards
 from tapui.policies.rule_reader import FolderRules
@@ -52,9 +66,10 @@ from tapui.settings.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
 from tapui.wire.codec import encode
 from tapui.wire.errors import CallError
-from tapui.wire.events import Entry, StreamPosted, TurnsRestored
+from tapui.wire.events import Entry, SpanEnded, StreamPosted, TurnsRestored
 from tapui.wire.message import Message
 from tapui.wire.turns import Turn
+from tests.core.proof_shell import ProofShell
 from tests.core.runner import EmitterShell
 
 Json = dict[str, Any]
@@ -114,11 +129,16 @@ def tool(name: str, **more: Any) -> Json:
     return {**GREET, "name": name, **more}
 
 
+_BEGIN = datetime(2026, 1, 1)  # noqa: DTZ001 - it is written with its zone
+
+
 class CountingIds:
     """Ids, tokens and codes by number, and times since the beginning of a day."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, int] = {}
+        self.set_back = 0.0
+        """Seconds by which the calendar was set back."""
 
     def _next(self, kind: str) -> int:
         self.numbers[kind] = self.numbers.get(kind, 0) + 1
@@ -140,12 +160,20 @@ class CountingIds:
         return f"{self._next('code'):06d}"
 
     def timestamp(self, now: float) -> str:
-        micros = round(now * 1_000_000)
-        seconds, micros = divmod(micros, 1_000_000)
-        minutes, seconds = divmod(seconds, 60)
-        hours, minutes = divmod(minutes, 60)
-        days, hours = divmod(hours, 24)
-        return f"2026-01-{days + 1:02}T{hours:02}:{minutes:02}:{seconds:02}.{micros:06}Z"
+        micros = round((now - self.set_back) * 1_000_000)
+        moment = _BEGIN + timedelta(microseconds=micros)
+        return f"{moment.isoformat(timespec='microseconds')}Z"
+
+    def until(self, text: str, now: float) -> float | None:
+        then = times.instant(text)
+        begin = _BEGIN.replace(tzinfo=UTC).timestamp()
+        return None if then is None else then - begin - (now - self.set_back)
+
+    def next_time(self, cron: str, now: float) -> str | None:
+        """Return the next time in UTC."""
+        moment = _BEGIN.replace(tzinfo=UTC) + timedelta(seconds=now - self.set_back)
+        then = next_time(cron, moment)
+        return None if then is None else f"{then:%Y-%m-%dT%H:%M:%S}.000000Z"
 
 
 class Peer:
@@ -314,6 +342,8 @@ class Conversation:
         self.looked_for: list[tuple[str, str]] = []
         self.is_stopped = False
         self.reads: list[ReadRecords] = []
+        self.asked_records: list[AskRecords] = []
+        self.records_found = RecordsFound({"collection": "calls", "records": []})
         self.folder_rules: dict[str, tuple[str, list[PolicyRule]]] = {}
         """By folder: what it is without links, and the rules of its files."""
         self.holds_rules = False
@@ -329,6 +359,7 @@ class Conversation:
         self.finds_askers = True
         self.asked_for: list[Identify] = []
         self.runner = EmitterShell(self)
+        self.proof = ProofShell(self)
         self.mcp_sessions: tuple[McpSession, ...] = ()
         """The sessions in which MCP servers are offered, as they were told last."""
         self.answers: list[AnswerPart] = []
@@ -344,6 +375,14 @@ class Conversation:
             earlier = self.earlier.get(asked.session_id or "")
             event = TurnsRestored(asked.session_id or "", earlier or [])
             return [Entry("r0", 0, "", event)] if earlier else []
+        if isinstance(asked.wanted, SpansBetween):
+            return [
+                one
+                for one in self.entries
+                if isinstance(one.event, SpanEnded)
+                and one.event.session_id == asked.session_id
+                and asked.wanted.trace_id in (None, one.event.span.trace_id)
+            ][-asked.wanted.most :]
         if isinstance(asked.wanted, RecordsAbout):
             found: dict[str, Entry] = {}
             for entry in self.entries:
@@ -410,6 +449,10 @@ class Conversation:
                 self.asked_for.append(effect)
                 if self.finds_askers:
                     self.found(effect)
+            case AskRecords(ticket):
+                self.asked_records.append(effect)
+                found = self.records_found
+                self.gateway.tell(self.now, self.gateway.answered, ticket, found)
             case ReadRecords(ticket):
                 if not isinstance(effect.wanted, EarlierTurns):
                     self.reads.append(effect)
@@ -429,6 +472,7 @@ class Conversation:
                 | LeaveEmitters()
                 | CheckEmitter()
                 | KeepConsent()
+                | KeepGoalConsent()
                 | SaveEmitter()
                 | StartRun()
                 | StopRun()
@@ -436,6 +480,16 @@ class Conversation:
                 | TryFilter()
             ):
                 self.runner.carry_out(effect)
+            case (
+                OpenLedger()
+                | KeepFacts()
+                | CloseLedger()
+                | LookAtFolder()
+                | LookAtFiles()
+                | CompareFolder()
+                | PutFileBack()
+            ):
+                self.proof.carry_out(effect)
             case McpSessionsChanged(sessions):
                 self.mcp_sessions = sessions
             case AnswerPart():

@@ -12,6 +12,7 @@ from tapui.core.approvals.spending import GO_ON, RAISE
 from tapui.core.effects import Copied, SeenProcess
 from tapui.core.runs.reports import RulesTried, TriedLine
 from tapui.policies.rules import PolicyRule
+from tapui.settings.settings import Memory, Settings
 from tapui.wire import limits
 from tapui.wire.builtin import (
     EmitterAsked,
@@ -36,7 +37,7 @@ from tests.core.harness import (
     seen,
     tool,
 )
-from tests.core.runner import entry
+from tests.core.runner import entry, goal_entry
 
 _GATE = {"match": {"tool": "bash"}, "action": "gate", "gateId": "g"}
 _TRANSFORMS = {"tone": {"action": "callback"}}
@@ -57,7 +58,7 @@ class Stage:
     @classmethod
     def set(cls) -> "Stage":
         """Return a gateway with those who stay, the local session and the built-in tools."""
-        talk = Conversation()
+        talk = Conversation(Settings(memory=Memory(ask_writes=True)))
         talk.local()
         talk.tools()
         talk.runner.begin()
@@ -91,6 +92,7 @@ class Stage:
         self._calls(host, guest, f"a{number}", f"greet{number}")
         self._calls(self.host, visitor, "s0", f"visit{number}")
         self._builtin_calls("s0")
+        self._mode_requests(host, f"b{number}")
         self._hooks(host, guest, f"a{number}")
         self._hooks(self.host, self.provider, "s0")
         self._pushes(guest, f"a{number}", host)
@@ -102,6 +104,7 @@ class Stage:
         self._approvals(self.host, "s0")
         self._spending(host, f"a{number}")
         self._spending(self.host, "s0")
+        self._tool_switches(host, f"a{number}")
         self._alarms(host, f"a{number}")
         self._alarms(self.host, "s0")
         self._emitters(host, f"a{number}")
@@ -175,17 +178,97 @@ class Stage:
         pattern = {"name": "later", "notifyPattern": "x"}
         host.invoke(session, "tap_set_event_filter", self._id("f"), args=pattern)
         host.invoke(session, "tap_stop_emitter", self._id("stop"), args={"name": "later"})
+        self._goals(session)
+        self.talk.wait(400)
+
+    def _goals(self, session: str) -> None:
+        """Goals of the person's are noted, verified, asked about, achieved, given up; they fail at
+        their deadline. The session has objectives of its own."""
+        host, tower = self.host, self.tower
+        criteria = [{"text": _LONG[:1_000]}, {"check": {"kind": "ran", "command": "pytest"}}]
+        for closing in ({"type": "goal.change", "status": "achieved"}, {"type": "goal.drop"}):
+            tower.hear()
+            tower.say(type="goal.open", id="o", sessionId=session, title="t", criteria=criteria)
+            goal = tower.hear_one("goal.answer")["goal"]["id"]
+            note = {"goalId": goal, "note": "half done"}
+            host.invoke(session, "tap_update_goal", self._id(f"u{goal}"), args=note)
+            verified = {"goalId": goal}
+            host.invoke(session, "tap_verify_goal_output", self._id(f"v{goal}"), args=verified)
+            self._decide("goal", "deny")
+            host.say(type="turn.ending", id=self._id("end"), sessionId=session)
+            tower.say({"id": "c", "goalId": goal, **closing})
+        for seconds in (30.0, 3600.0):
+            tower.hear()
+            given = {"title": "t", "deadline": self.talk.ids.timestamp(self.talk.now + seconds)}
+            tower.say(type="goal.open", id="o", sessionId=session, criteria=criteria, **given)
+            tower.hear_one("goal.answer")
+        one = {"id": "1", "text": _LONG[:1_000]}
+        for objective in (one, {**one, "status": "completed"}, one, {"id": "2", "text": "t"}, {}):
+            host.event(session, "session.objective", **objective)
+        claims = [{"text": "it is done", "evidence": ["call:c1"]}]
+        host.invoke(session, "tap_audit_claims", self._id("audit"), args={"claims": claims})
+        host.invoke(session, "tap_list_goals", self._id("goals"))
+        host.invoke(session, "tap_query_records", self._id("r"), args={"collection": "calls"})
+        self._reviews(session)
+
+    def _reviews(self, session: str) -> None:
+        """Reviews by the tool and as text, with findings; one is decided about, one proposed."""
+        host, tower = self.host, self.tower
+        review = {"monitor": "m", "decision": "note", "observed": _LONG[:1_000], "reason": "r"}
+        finding = {"title": "t", "path": "a.py", "lines": {"first": 1, "last": 2}, "rule": "r"}
+        host.hear()
+        args = {**review, "findings": [finding, {"title": "u"}]}
+        host.invoke(session, "tap_record_review", self._id("review"), args=args)
+        found = host.hear_one("tool.outcome")["data"]["findings"]
+        proposal = {"finding": found[1]["id"], "disposition": "deferred"}
+        args = {**review, "proposals": [proposal]}
+        host.invoke(session, "tap_record_review", self._id("proposal"), args=args)
+        text = {"stream": "reviews", "message": "REVIEW RECORD x: ignore\nmonitor: m"}
+        host.invoke(session, "tap_post", self._id("record"), args=text)
+        decided = {"finding": found[0]["id"], "disposition": "rejected"}
+        tower.say(type="review.dispose", id="d", sessionId=session, **decided)
+        host.invoke(session, "tap_get_session_state", self._id("state"))
+
+    def _mode_requests(self, host: Peer, session: str) -> None:
+        """Each way in which a request for a mode ends: asked in the tower, then in the window."""
         for id_, decision in (("m1", "approve"), ("m2", "deny"), ("m3", None), ("m4", None)):
-            host.hear()
-            mode = "plan" if self._mode(session) != "plan" else "interactive"
-            host.invoke(session, "tap_set_session_mode", self._id(id_), args={"mode": mode})
+            self._request_mode(host, session, id_)
             if decision is not None:
                 self._decide("mode", decision)
             elif id_ == "m3":
                 host.say(type="tool.abort", id=self._id(id_))
-            for order in host.hear_of("mode.set"):
-                host.say(type="mode.result", id=order["id"], ok=True)
+            self._set_modes(host)
+        host.say(type="session.update", sessionId=session, can=["ask"])
+        self._request_mode(host, session, "m5")
+        self.tower.drop()
+        for id_ in ("m5", "m6", "m7", "m8", "m9"):
+            if id_ != "m5":
+                self._request_mode(host, session, id_)
+            question = host.hear_of("approval.ask")[-1]["id"]
+            if id_ == "m7":
+                host.say(type="tool.abort", id=self._id(id_))
+            elif id_ == "m8":
+                host.say(type="approval.ask.result", id=question, outcome="impossible")
+            elif id_ == "m9":
+                self.tower = self.talk.tower()
+                self._decide("mode", "approve")
+            else:
+                outcome = "approve" if id_ == "m5" else "deny"
+                host.say(type="approval.ask.result", id=question, outcome=outcome)
+            self._set_modes(host)
+        host.say(type="session.update", sessionId=session, mode="autopilot")
+        self._request_mode(host, session, "m10")  # it is the person's by now
         self.talk.wait(400)
+
+    def _request_mode(self, host: Peer, session: str, id_: str) -> None:
+        host.hear()
+        mode = "plan" if self._mode(session) != "plan" else "interactive"
+        host.invoke(session, "tap_set_session_mode", self._id(id_), args={"mode": mode})
+
+    @staticmethod
+    def _set_modes(host: Peer) -> None:
+        for order in host.hear_of("mode.set"):
+            host.say(type="mode.result", id=order["id"], ok=True)
 
     def _mode(self, session: str) -> str | None:
         return self.talk.gateway.state.sessions[session].mode
@@ -282,6 +365,7 @@ class Stage:
         host.event(session, "session.idle")
         host.say(type="session.update", sessionId=session, label=f"label {number % 2}")
         host.say(type="sessions.unattached", unattached=[])
+        host.say(type="host.looked", error="it cannot look" if number % 2 else None)
         for ok in (True, False, None):
             host.hear()
             self.tower.say(type="session.mode", sessionId=session, mode="plan")
@@ -308,6 +392,7 @@ class Stage:
         self.tower.say(type="session.stop", id="w", sessionId=session)
         for models in ([{"id": "m"}], None):
             host.hear()
+            self.tower.say(type="agents.read", id="g", folder="/code")
             self.tower.say(type="models.read", id="w", sessionId=session)
             asked = host.hear_one("models.read")["id"]
             if models is not None:
@@ -351,11 +436,24 @@ class Stage:
         self.tower.say(type="session.budget", sessionId=session)
         host.hear()
 
+    def _tool_switches(self, host: Peer, session: str) -> None:
+        """A tool, and all of a provider, off and on again; a call of what is off."""
+        about = {"type": "tools.switch", "sessionId": session, "provider": "tap"}
+        for what in ({"tool": "tap_post"}, {}):
+            self.tower.say({**about, **what, "on": False})
+            host.invoke(session, "tap_post", self._id("off"), args={})
+            self.talk.wait(1)
+            self.tower.say({**about, **what, "on": True})
+        self.tower.say({**about, "provider": "none", "on": False})
+        self.talk.wait(1)
+        host.hear()
+
     def _emitters(self, host: Peer, session: str) -> None:
         """A folder's file comes, is asked about, changes and goes; each way in which a run ends."""
         talk, shell, tower, folder = self.talk, self.talk.runner, self.tower, f"/in/{session}"
         host.say(type="session.update", sessionId=session, cwd=folder)
         shell.allowed.clear()
+        shell.allowed_goals.clear()
         name = f"watch{self.number}"
         timed = entry("timed", kind="timed", every=5, max_runs=2)
         idle = entry("idle", kind="idle", prompt=_LONG, max_runs=2)
@@ -396,6 +494,12 @@ class Stage:
         shell.ends(name, signal="SIGTERM")
         talk.wait(limits.HOST_APPROVAL_TIMEOUT)
         shell.write(folder)
+        shell.write_goals(folder, goal_entry("tests"), goal_entry("lint", _LONG[:1_000]))
+        for decision in ("approve", "deny"):
+            self._decide("fileGoal", decision)
+        shell.write_goals(folder, goal_entry("tests", "true"))
+        self._decide("fileGoal", "approve")
+        shell.write_goals(folder)
         for run in list(shell.running):
             shell.end_of_run(run, code=0)
         program = f"wiki{self.number}"
@@ -598,12 +702,20 @@ class Stage:
         talk.wait(20)
 
     def _tool_host(self) -> None:
-        """A tool host calls, its program is attached for a while, and its token is revoked."""
-        talk, number = self.talk, self.number
+        """A tool host has its folder's providers, and calls; its program is attached for a while,
+        and its token is revoked."""
+        talk, number, shell = self.talk, self.number, self.talk.runner
         door, id_ = talk.tool_host(), f"mcp-{number}"
-        door.open(id_)
+        shell.allowed.clear()
+        shell.write(f"/in/{id_}", entry(f"beside{number}", kind="provider"), entry("none"))
+        door.open(id_, cwd=f"/in/{id_}")
+        self._decide("emitter", "approve")
+        shell.starts(f"beside{number}")
         provider = talk.provider(id_, name=f"aside{number}", tools=[tool("aside")])
         self._calls(door, provider, id_, "aside")
+        self._note_writes(door, id_)
+        shell.write(f"/in/{id_}")
+        shell.ends(f"beside{number}")
         client = SeenProcess(number + 90_000, "node", AGENT_START, 1000)
         talk.sight = seen(client, pid=number + 80_000, leader=client, terminal=None)
         attached = talk.tool_host()
@@ -617,6 +729,22 @@ class Stage:
         talk.sight = PERSON
         talk.wait(20)
         provider.drop()
+
+    def _note_writes(self, caller: Peer, session: str) -> None:
+        """Each way in which the person's question about a note ends."""
+        notes = self.talk.provider(session, name="memory", tools=[tool("memory")])
+        for end in ("approve", "deny", "given up", "expired", "lost"):
+            caller.invoke(session, "memory", self._id(end), args={"command": "save"})
+            if end in ("approve", "deny"):
+                self._decide("permission", end)
+            elif end == "given up":
+                caller.say(type="tool.abort", id=self._id(end))
+            elif end == "expired":
+                self.talk.wait(limits.HOST_APPROVAL_TIMEOUT + 1)
+            if end == "approve":
+                notes.result(notes.take_call(), data="saved")
+        notes.drop()
+        self.talk.wait(limits.HOST_APPROVAL_TIMEOUT + 1)
 
     def _leave(self, host: Peer, guest: Peer, visitor: Peer) -> None:
         """Sessions are replaced, closed, lost with their host; providers leave in every way."""

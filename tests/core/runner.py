@@ -1,11 +1,15 @@
 """The shell of emitters in conversations with the core: files, consent, and runs by hand."""
 
+import hashlib
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+
+from msgspec import UNSET
 
 from tapui.core.effects import (
     CheckEmitter,
     KeepConsent,
+    KeepGoalConsent,
     LeaveEmitters,
     ReadEmitters,
     SaveEmitter,
@@ -20,13 +24,18 @@ from tapui.core.emitters.plans import (
     EmitterPlan,
     EmitterStanding,
     FolderEmitters,
+    GoalEntryRead,
+    GoalPlan,
     MayStart,
     MustAsk,
     SavedEmitter,
     Schedule,
 )
 from tapui.core.runs.reports import RunCounted, RunEnded, RunLine, RunLines, RunReport, RunStarted
+from tapui.wire.codec import encode
+from tapui.wire.criteria import Ran
 from tapui.wire.emitters import Emitter, EmitterCounts, FileProblem
+from tapui.wire.goals import CriterionGiven
 from tapui.wire.message import Level
 from tapui.wire.provider import FilterRule
 
@@ -46,10 +55,21 @@ def entry(name: str = "watch", **plan: Any) -> EmitterEntryRead:
     if kind == "provider":
         given["kind"] = kind
     else:
-        given |= {"kind": "emitter", "schedule": Schedule(kind, every)}
+        schedule = Schedule(kind, every, given.pop("cron", UNSET))
+        given |= {"kind": "emitter", "schedule": schedule}
     if "prompt" not in given:
         given.setdefault("command", f"./{name}")
     return EmitterEntryRead(plan=EmitterPlan(name=name, **given), **meta)
+
+
+def goal_entry(name: str = "tests", *commands: str, **plan: Any) -> GoalPlan:
+    """Return a goal of a file: a command that is to pass, unless `plan` says else."""
+    criteria = tuple(CriterionGiven(check=Ran(command=one)) for one in commands or ("pytest",))
+    return GoalPlan(name=name, **{"criteria": criteria, **plan})
+
+
+def digest_of(plan: GoalPlan) -> str:
+    return hashlib.sha256(encode(plan)).hexdigest()
 
 
 def rules(*given: tuple[str, Any]) -> tuple[FilterRule, ...]:
@@ -82,6 +102,9 @@ class EmitterShell:
         self._talk = talk
         self.files: dict[str, tuple[EmitterEntryRead, ...]] = {}
         self.real: dict[str, str] = {}
+        self.goals: dict[str, tuple[GoalPlan, ...]] = {}
+        self.allowed_goals: set[tuple[str, str]] = set()
+        """What the person has allowed, by folder and digest."""
         self.is_readable = True
         self.problems: tuple[FileProblem, ...] = ()
         """What is wrong in every folder's file."""
@@ -90,6 +113,8 @@ class EmitterShell:
         """What the person was shown, by its digest."""
         self.changed_files: set[str] = set()
         """Emitters a file of which is not as it was allowed."""
+        self.changes = 0
+        """How often files that commands name were changed."""
         self.faults: dict[str, str] = {}
         """Why emitters cannot start, by name."""
         self.consent_fault: str | None = None
@@ -129,6 +154,10 @@ class EmitterShell:
                     self.changed_files.discard(name)
                     self.later_versions.append(later_versions)
                 self._answer(ticket, self.consent_fault)
+            case KeepGoalConsent(ticket, folder, plan):
+                if self.consent_fault is None:
+                    self.allowed_goals.add((folder, digest_of(plan)))
+                self._answer(ticket, self.consent_fault)
             case SaveEmitter():
                 self.saves.append(effect)
             case StartRun(run):
@@ -161,7 +190,15 @@ class EmitterShell:
         """Return what the file of a folder says."""
         folder = self.real.get(cwd, cwd)
         entries = self.files.get(folder, ())
-        return FolderEmitters(cwd, folder, entries, self.is_readable, self.problems)
+        goals = tuple(self._goal(folder, one) for one in self.goals.get(folder, ()))
+        return FolderEmitters(cwd, folder, entries, self.is_readable, self.problems, goals)
+
+    def _goal(self, folder: str, plan: GoalPlan) -> GoalEntryRead:
+        digest = digest_of(plan)
+        is_allowed = (folder, digest) in self.allowed_goals
+        return GoalEntryRead(
+            plan=plan, digest=digest, is_allowed=is_allowed, file=f"{folder}/tap.config.json"
+        )
 
     def _plan(self, folder: str, name: str, *, is_provider: bool) -> EmitterPlan | None:
         plans = [one.plan for one in self.files.get(folder, ()) if one.plan.name == name]
@@ -178,7 +215,7 @@ class EmitterShell:
             return MayStart(plan)
         why = "" if known is None else "another command" if known != plan else "a file changed"
         detail = {"command": plan.command, "prompt": plan.prompt, "cwd": plan.cwd}
-        digest = f"digest of {plan!r}"
+        digest = f"digest of {plan!r} with files {self.changes}"
         self.proposed[digest] = plan
         return MustAsk(digest, detail, why)
 
@@ -194,8 +231,18 @@ class EmitterShell:
         self.files[folder] = entries
         for one in entries if allows else ():
             self.allowed[folder, one.plan.name] = one.plan
-        found = FolderEmitters(folder, folder, entries, self.is_readable, self.problems)
-        self._talk.tell(self._talk.gateway.emitter_folders.changed, found)
+        self.read_again(folder)
+
+    def write_goals(self, folder: str, *goals: GoalPlan, allows: bool = False) -> None:
+        """Write the goals of a folder's file; with `allows` the person has allowed them before."""
+        self.goals[folder] = goals
+        if allows:
+            self.allowed_goals.update((folder, digest_of(one)) for one in goals)
+        self.read_again(folder)
+
+    def read_again(self, folder: str) -> None:
+        """The file of a folder has changed, or consent to something of it."""
+        self._talk.tell(self._talk.gateway.emitter_folders.changed, self.found(folder))
         self._talk.turn()
 
     def saved(self, folder: str, *entries: EmitterEntryRead, own: str = "watch") -> None:
@@ -212,6 +259,7 @@ class EmitterShell:
     def touch(self, folder: str, *names: str) -> None:
         """Change files that emitters' commands name."""
         self.changed_files.update(names)
+        self.changes += bool(names)
         self._talk.tell(self._talk.gateway.emitter_folders.files_changed, folder)
         self._talk.turn()
 

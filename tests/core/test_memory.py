@@ -29,9 +29,10 @@ MEGABYTE = 1024 * 1024
 def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     """Those who stay, in a gateway whose tables of those who have gone are full soon."""
     for name in (
-        "ENDED_SESSIONS", "MAX_CHILDREN", "MAX_FORMER_IDS", "MAX_SUBAGENTS", "RECENT_APPROVALS",
-        "RECENT_CALLS", "RECENT_GATES", "RECENT_ORDERS", "RECENT_PROVIDERS", "RECENT_STREAMS",
-        "STREAM_LINES", "SUBAGENT_STEPS", "TURNS", "TURN_FILES", "TURN_STEPS",
+        "ENDED_SESSIONS", "LEVEL_RUNS", "MAX_CHILDREN", "MAX_FINDINGS", "MAX_FORMER_IDS",
+        "MAX_GOALS", "MAX_SUBAGENTS", "RECENT_FINDINGS", "RECENT_REVIEWS",
+        "RECENT_APPROVALS", "RECENT_CALLS", "RECENT_GATES", "RECENT_ORDERS", "RECENT_PROVIDERS",
+        "RECENT_STREAMS", "STREAM_LINES", "SUBAGENT_STEPS", "TURNS", "TURN_FILES", "TURN_STEPS",
     ):  # fmt: skip
         monkeypatch.setattr(limits, name, 5)
     monkeypatch.setattr(limits, "SESSION_STEPS", 20)

@@ -3,10 +3,13 @@
 import pytest
 
 from tapui.core.traces import TraceParent, parse
+from tapui.projection.span_counts import told_spans
 from tapui.settings.settings import Records, Settings
 from tapui.wire import limits
+from tapui.wire.subjects import SpanCounts, SpanExport
 from tests.core.conftest import Scene
 from tests.core.harness import Conversation, Json
+from tests.core.sessions.test_starts import opens, start, starter
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 GIVEN = f"00-{TRACE}-{SPAN}-01"
@@ -295,3 +298,245 @@ def test_many_gates_of_a_turn_do_not_wait_for_ever(talk: Conversation) -> None:
     found = spans(talk)
     assert len(found) == limits.MAX_WAITING_SPANS + 1
     assert len({ids(one) for one in found}) == 1
+
+
+# Calls of the session's own tools, and its subagents
+
+BASH = {"tool": "bash", "args": {"command": "hunter2"}}
+
+
+def ran(
+    scene: Scene, id_: str, seconds: float = 0.25, kind: str = "success", **more: object
+) -> None:
+    """Let a tool of the session's own run."""
+    scene.host.event("s1", "tool.execution_start", toolCallId=id_, **BASH, **more)
+    scene.talk.wait(seconds)
+    result = {"type": kind, "output": "hunter3"}
+    scene.host.event("s1", "tool.execution_complete", toolCallId=id_, tool="bash", result=result)
+
+
+def begin_agent(scene: Scene, child: str, call: str) -> None:
+    told = {"remoteSessionId": child, "toolCallId": call, "agentName": "explore"}
+    scene.host.event("s1", "subagent.started", **told)
+
+
+def test_a_call_of_the_sessions_own_is_a_span_of_its_turn(scene: Scene) -> None:
+    scene.host.event("s1", "user.message", content="hi")
+    ran(scene, "t1")
+    ran(scene, "t2", kind="failure")
+    ran(scene, "t3", kind="denied")
+    assert spans(scene.talk) == []  # which trace it is, a call of a provider may say
+    scene.host.event("s1", "session.idle")
+    first, failed, denied, turn = spans(scene.talk)
+    assert {one["traceId"] for one in (first, failed, denied)} == {turn["traceId"]}
+    assert {one["parentId"] for one in (first, failed, denied)} == {turn["spanId"]}
+    assert (first["name"], first["tool"], first["toolCallId"], first["callId"]) == (
+        "tool",
+        "bash",
+        "t1",
+        "t1",
+    )
+    assert (first["duration"], "status" in first, "code" in first) == (250.0, False, False)
+    assert (failed["status"], failed["code"]) == ("error", "INTERNAL")
+    assert (denied["status"], denied["code"]) == ("denied", "DENIED")
+    assert "hunter" not in str(spans(scene.talk))
+
+
+def test_the_calls_of_a_subagent_are_below_its_span(scene: Scene) -> None:
+    scene.host.event("s1", "user.message", content="hi")
+    begin_agent(scene, "c1", "t1")
+    ran(scene, "t2", agentId="c1")
+    scene.host.invoke("s1", agentId="c1")
+    scene.provider.result(scene.provider.take_call(), data=1)
+    scene.host.event("s1", "subagent.completed", toolCallId="t1")
+    scene.host.event("s1", "session.idle")
+    (own,), (asked,), (agent,), (turn,) = (
+        spans(scene.talk, name) for name in ("tool", "provider", "agent", "turn")
+    )
+    assert own["parentId"] == asked["parentId"] == agent["spanId"]
+    assert ids(agent) == (turn["traceId"], turn["spanId"])
+    assert (agent["agent"], agent["agentId"], agent["toolCallId"]) == ("explore", "c1", "t1")
+    assert (agent["duration"], "status" in agent) == (250.0, False)
+
+
+def test_a_subagent_of_a_subagent_is_below_that(scene: Scene) -> None:
+    scene.host.event("s1", "user.message", content="hi")
+    begin_agent(scene, "c1", "t1")
+    scene.host.event("s1", "tool.execution_start", toolCallId="t2", tool="task", agentId="c1")
+    begin_agent(scene, "c2", "t2")
+    scene.host.event("s1", "subagent.failed", toolCallId="t2", error="hunter2")
+    scene.host.event("s1", "session.idle")
+    inner, outer = spans(scene.talk, "agent")
+    assert (inner["agentId"], inner["status"], inner["parentId"]) == (
+        "c2",
+        "error",
+        outer["spanId"],
+    )
+    assert "hunter2" not in str(spans(scene.talk))
+
+
+@pytest.mark.parametrize(
+    ("end", "status"), [("idle", None), ("abort", "cancelled"), ("close", "cancelled")]
+)
+def test_what_a_turn_left_open_has_its_trace(scene: Scene, end: str, status: str | None) -> None:
+    scene.host.event("s1", "user.message", content="hi")
+    begin_agent(scene, "c1", "t1")
+    scene.host.event("s1", "tool.execution_start", toolCallId="t2", agentId="c1", **BASH)
+    if end == "close":
+        scene.host.say(type="session.close", sessionId="s1")
+    else:
+        if end == "abort":
+            scene.host.event("s1", "abort")
+        scene.host.event("s1", "session.idle")
+    (own,), (agent,), (turn,) = (spans(scene.talk, one) for one in ("tool", "agent", "turn"))
+    assert own["parentId"] == agent["spanId"]
+    assert {own["traceId"], agent["traceId"]} == {turn["traceId"]}
+    assert agent.get("status") == status
+    assert own["status"] in ("cancelled", "error")
+
+
+def test_a_call_between_turns_has_a_trace_of_its_own(scene: Scene) -> None:
+    ran(scene, "t1")
+    ran(scene, "t2")
+    first, second = spans(scene.talk, "tool")
+    assert first["traceId"] != second["traceId"]
+    assert "parentId" not in first
+
+
+def test_spans_of_subagents_are_bounded_in_number(scene: Scene) -> None:
+    scene.host.event("s1", "user.message", content="hi")
+    for number in range(limits.MAX_SUBAGENTS + 1):
+        begin_agent(scene, f"c{number}", f"t{number}")
+    scene.host.event("s1", "session.idle")
+    found = spans(scene.talk, "agent")
+    assert len(found) == limits.MAX_SUBAGENTS + 1
+    assert [one["agentId"] for one in found if one.get("status") == "cancelled"] == ["c0"]
+
+
+def test_a_turn_tells_its_model_and_what_it_used(scene: Scene) -> None:
+    scene.host.say(type="session.update", sessionId="s1", model="m-1")
+    scene.host.event("s1", "user.message", content="hi")
+    used = {"inputTokens": 120, "outputTokens": 30, "model": "m-1"}
+    scene.host.event("s1", "assistant.usage", **used)
+    scene.host.event("s1", "session.idle")
+    (turn,) = spans(scene.talk, "turn")
+    assert (turn["model"], turn["usage"]["input"], turn["usage"]["output"]) == ("m-1", 120, 30)
+
+
+# Counts
+
+
+def test_spans_are_counted_by_session(scene: Scene) -> None:
+    ran(scene, "t1")
+    ran(scene, "t2", kind="failure")
+    for number in range(limits.MAX_SPANS):
+        ran(scene, f"u{number}", seconds=0)
+    scene.talk.wait(1)
+    ran(scene, "t3")
+    recorded = len(spans(scene.talk))
+    assert recorded == limits.MAX_SPANS + 1
+    assert spans(scene.talk)[-1]["dropped"] == 2
+    state = scene.talk.gateway.state
+    counts = SpanCounts("s1", recorded, 1, 2)
+    assert state.spans == {"s1": counts}
+    assert state.snapshot().spans == [counts]
+    assert told_spans(state, "s1") == {"spans": recorded, "errors": 1, "dropped": 2}
+    assert told_spans(state) == told_spans(state, "s1")
+    assert told_spans(state, "other") == {"spans": 0, "errors": 0, "dropped": 0}
+
+
+def test_how_the_export_goes_is_recorded_and_shown(scene: Scene) -> None:
+    export = SpanExport("http://localhost:4318", 3, 2, "it answered 500")
+    scene.talk.tell(scene.talk.gateway.traces.exported, export)
+    scene.talk.turn()
+    (event,) = scene.talk.events("span.exported")
+    assert event["export"]["error"] == "it answered 500"
+    assert scene.talk.gateway.state.snapshot().span_export == export
+
+
+# Sessions that are started here
+
+
+def test_a_prompt_into_a_session_of_ours_has_the_trace_of_its_turn(talk: Conversation) -> None:
+    host, tower = talk.host(), talk.tower()
+    host.open("s1", headless=True, can=["tell"])
+    tower.say(type="session.tell", id="x", sessionId="s1", text="hi", traceparent=GIVEN)
+    sent = parse(host.hear_one("session.tell")["traceparent"])
+    host.event("s1", "user.message", content="hi")
+    tower.say(type="session.tell", id="y", sessionId="s1", text="then")
+    assert "traceparent" not in host.hear_one("session.tell")
+    host.event("s1", "session.idle")
+    (turn,) = spans(talk, "turn")
+    assert sent is not None
+    assert sent == TraceParent(turn["traceId"], turn["spanId"], is_sampled=True)
+    assert sent.trace_id != TRACE
+
+
+def test_a_persons_own_session_gets_no_trace_of_ours(talk: Conversation) -> None:
+    host, tower = talk.host(), talk.tower()
+    host.open("s1", can=["tell"])
+    tower.say(type="session.tell", id="x", sessionId="s1", text="hi")
+    assert "traceparent" not in host.hear_one("session.tell")
+
+
+def test_a_providers_prompt_into_a_session_of_ours_has_it_too(talk: Conversation) -> None:
+    host = talk.host()
+    host.open("s1", headless=True)
+    provider = talk.provider("s1")
+    host.hear()
+    provider.push(level="inject", event="look")
+    sent = parse(host.hear_one("session.send")["traceparent"])
+    host.event("s1", "user.message", content="look")
+    host.event("s1", "assistant.turn_start")
+    host.event("s1", "session.idle")
+    (turn,) = spans(talk, "turn")
+    assert sent == TraceParent(turn["traceId"], turn["spanId"], is_sampled=True)
+
+
+def test_a_session_of_ours_begins_within_the_trace_of_its_first_turn(talk: Conversation) -> None:
+    host, tower = starter(talk), talk.tower()
+    start(tower, prompt="build it")
+    told = host.hear_one("session.start")
+    opens(host, told)
+    order = host.hear_one("session.tell")
+    assert order["traceparent"] == told["traceparent"]
+    host.event("s9", "user.message", content="build it")
+    host.event("s9", "session.idle")
+    (turn,) = spans(talk, "turn")
+    assert parse(told["traceparent"]) == TraceParent(turn["traceId"], turn["spanId"], True)
+
+
+def test_without_traces_none_is_sent_along() -> None:
+    talk = Conversation(Settings(records=Records(traces=False)))
+    host, tower = starter(talk), talk.tower()
+    start(tower, prompt="build it")
+    told = host.hear_one("session.start")
+    opens(host, told)
+    assert "traceparent" not in told
+    assert "traceparent" not in host.hear_one("session.tell")
+
+
+# Read back
+
+
+def test_spans_are_read_back_from_the_records_of_their_session(scene: Scene) -> None:
+    for number in (1, 2):
+        ran(scene, f"t{number}")
+    first, second = spans(scene.talk)
+    read = {"type": "spans.read", "id": "x", "sessionId": "s1", "since": "2026-01-01T00:00:00Z"}
+    (answer,) = scene.tower.ask(read)
+    assert answer == {"type": "spans", "id": "x", "spans": [first, second]}
+    (of_one,) = scene.tower.ask(read | {"traceId": second["traceId"]})
+    assert of_one["spans"] == [second]
+    (unknown,) = scene.tower.ask(read | {"sessionId": "nowhere"})
+    assert unknown["spans"] == []
+
+
+def test_an_answer_has_the_newest_spans_and_says_that_it_is_cut(scene: Scene) -> None:
+    for number in range(limits.MAX_SPANS_READ + 2):
+        ran(scene, f"t{number}", seconds=0.01)
+    read = {"type": "spans.read", "id": "x", "sessionId": "s1", "since": "2026-01-01T00:00:00Z"}
+    (answer,) = scene.tower.ask(read)
+    assert len(answer["spans"]) == limits.MAX_SPANS_READ
+    assert answer["isCut"] is True
+    assert answer["spans"][-1]["toolCallId"] == f"t{limits.MAX_SPANS_READ + 1}"

@@ -260,6 +260,8 @@ def _orders(one: Played) -> None:
     mode = one.last("host", "mode.set")["id"]
     one.say("host", type="mode.result", id=mode, ok=True)
     one.say("tower", type="session.budget", sessionId="s1", tokens=10)
+    one.say("tower", type="tools.switch", sessionId="s1", provider="tap", tool="tap_post", on=False)
+    one.say("tower", type="tools.switch", sessionId="s1", provider="tap", on=True)
     one.say("host", type="prompt.submitted", id="p2", sessionId="s1", prompt="More.")
     one.decide("userInput", "deny")
 

@@ -17,11 +17,13 @@ import msgspec
 
 from tapui.consents.consents import Proposal
 from tapui.consents.emitters import EmitterConsents
+from tapui.consents.file_goals import GoalConsents
 from tapui.consents.mcp_servers import Allowable, ServerConsents
 from tapui.core.emitters.plans import Schedule
 from tapui.emitters.config.entries import EmitterEntry
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import remove_emitter, save_emitter, set_filter, set_injector
+from tapui.emitters.shell.plans import goal_plans
 from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
 from tapui.home.run_folder import RunFolder
@@ -113,21 +115,28 @@ def _form(connection: sqlite3.Connection) -> Iterator[str]:
             yield f"{sql};"
 
 
-_OF_FILE = "JOIN files f ON f.id = file JOIN folders o ON o.id = f.folder"
+_OF_FILE = "JOIN files f ON f.id = x.file JOIN folders o ON o.id = f.folder"
+_NAMED = "(SELECT name FROM names WHERE id = x.{0})"
 _QUERIES = {
     "folders": "SELECT path, bytes, state, open FROM folders",
     "files": "SELECT path, name, offset, head, damaged FROM files JOIN folders o ON o.id = folder",
-    "sessions": "SELECT name, label, cwd FROM sessions",
-    "runs": "SELECT name FROM runs",
+    "sessions": "SELECT name, label, cwd, at, seq, state, mode, ended, reason FROM sessions",
+    "runs": "SELECT name, has_proof FROM runs",
+    "names": "SELECT name FROM names",
     "shards": "SELECT id, bytes, rows, newest FROM shards",
-    "rows": "SELECT r.id, o.path, f.name, r.offset, s.name, u.name, seq, kind, turn, call, is_cut,"
-    f" title, text FROM rows r {_OF_FILE} JOIN runs u ON u.id = run"
-    " LEFT JOIN sessions s ON s.id = session",
-    "changes": "SELECT row, o.path, f.name, c.name, c.path, added, removed, is_probable, is_whole,"
-    f" hunks FROM changes c {_OF_FILE}",
-    "usage": "SELECT o.path, f.name, at, s.name, model, total, input, output, cost, requests,"
-    f" cache_read, cache_write, credits, calls FROM usage {_OF_FILE}"
-    " LEFT JOIN sessions s ON s.id = session",
+    "rows": "SELECT x.id, o.path, f.name, x.offset, s.name, u.name, x.seq, kind, turn, call,"
+    f" is_cut, title, text FROM rows x {_OF_FILE} JOIN runs u ON u.id = x.run"
+    " LEFT JOIN sessions s ON s.id = x.session",
+    "changes": "SELECT row, o.path, f.name, x.seq, x.turn, x.name, x.path, added, removed,"
+    f" is_probable, is_whole, hunks FROM changes x {_OF_FILE}",
+    "calls": f"SELECT x.id, f.name, x.offset, x.seq, turn, {_NAMED.format('tool')}, x.state,"
+    f" duration, exit_code, is_failed, {_NAMED.format('summary')} FROM calls x {_OF_FILE}",
+    "approvals": f"SELECT x.id, f.name, x.offset, x.seq, turn, kind, x.state,"
+    f" {_NAMED.format('decided_by')}, waited, reason FROM approvals x {_OF_FILE}",
+    "turns": "SELECT x.id, f.name, x.seq, turn, x.state, source, steps, failed, files, proof,"
+    f" prompt FROM turns x {_OF_FILE}",
+    "usage": f"SELECT o.path, f.name, at, x.seq, {_NAMED.format('model')}, kind, input, output,"
+    f" cost, requests, cache_read, cache_write, credits, calls FROM usage x {_OF_FILE}",
     "checkpoints": "SELECT path, run, seq, ts, c.bytes FROM checkpoints c"
     " JOIN folders o ON o.id = folder",
     "progress": "SELECT done, total, damaged FROM progress",
@@ -162,6 +171,12 @@ def _consents(root: Path) -> dict[str, bytes]:
         standing = emitters.standing(found, one)
         assert isinstance(standing, Proposal)
         emitters.allow(standing, later_versions=number % 2 == 1)
+    goals = root / "goals"
+    goals.mkdir()
+    (goals / "tap.config.json").write_text(GOALS)
+    of_goals = GoalConsents(state, lambda: NOW)
+    for plan in goal_plans(read_emitters(goals)):
+        of_goals.allow_plan(f"{goals}", plan)
     (code / ".mcp.json").write_text(SERVERS)
     servers = ServerConsents(state, lambda: NOW)
     for number, server in enumerate(one for file in read_folder(str(code)) for one in file.entries):
@@ -204,6 +219,17 @@ EMITTERS = """\
   ],
   "streams": [{"name": "notes", "sessionInjector": {"enabled": true, "delivery": "important"}}],
   "providers": [{"name": "wiki", "command": "python3", "args": ["wiki.conf", "--all"]}]
+}
+"""
+GOALS = """\
+{
+  "goals": [
+    "pytest -q",
+    {"title": "The cart works · ü", "deadline": "2036-01-01T00:00:00Z", "agent": "reviewer",
+     "criteria": ["npm test", {"id": "look", "text": "The page looks good"},
+       {"text": "it was saved", "check": {"kind": "call", "tool": "save", "where": {"n": 1}}},
+       {"check": {"kind": "file", "path": "cart.json", "json": {"pointer": "/n", "equals": [2]}}}]}
+  ]
 }
 """
 SERVERS = """\

@@ -9,9 +9,11 @@ import pytest
 
 from tapui.consents.consents import Consented
 from tapui.consents.emitters import EmitterConsents
+from tapui.consents.file_goals import GoalConsents
 from tapui.consents.mcp_servers import Allowable, ServerConsents
 from tapui.emitters.config.reading import read as read_emitters
 from tapui.emitters.config.saving import save_emitter
+from tapui.emitters.shell.plans import goals_read
 from tapui.home.accounts import PortConsent
 from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile
@@ -94,12 +96,15 @@ def test_a_session_is_found_and_its_records_go_on(root: Path) -> None:
 def test_what_was_allowed_is_allowed(root: Path) -> None:
     disk.laid_out("consents", root)
     state, code = root / "state", root / "code"
-    kept = (state / "emitters" / "consents.json", state / "mcp" / "consents.json")
+    kept = [state / name / "consents.json" for name in ("emitters", "mcp", "goals")]
     before = [path.read_bytes() for path in kept]
     emitters = EmitterConsents(state, lambda: disk.NOW + DAYS)
     found = read_emitters(code)
     for one in (*found.emitters, *found.providers):
         assert isinstance(emitters.standing(found, one), Consented), one.name
+    goals = read_emitters(root / "goals")
+    read = goals_read(goals, GoalConsents(state, lambda: disk.NOW + DAYS))
+    assert [one.is_allowed for one in read] == [True, True]
     servers = ServerConsents(state, lambda: disk.NOW + DAYS)
     for server in (one for file in read_folder(str(code)) for one in file.entries):
         assert isinstance(servers.standing(server), Consented), server.name

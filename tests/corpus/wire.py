@@ -4,6 +4,7 @@ The examples are made from the types: every field and every value of a closed se
 them, and each message is once with only what it must have.
 """
 
+import hashlib
 import types
 import typing
 from collections.abc import Iterator
@@ -15,7 +16,7 @@ import msgspec
 from msgspec import NODEFAULT, Raw, Struct, UnsetType
 from msgspec.structs import FieldInfo
 
-from tapui.wire import builtin, events, host, provider, tower
+from tapui.wire import builtin, criteria, events, goals, host, provider, tower
 
 DATA = Path(__file__).parent / "data" / "wire"
 TABLES: dict[str, Any] = {
@@ -28,8 +29,10 @@ TABLES: dict[str, Any] = {
     "to-tower": tower.ToTower,
     "from-builtin": builtin.FromBuiltin,
     "to-builtin": builtin.ToBuiltin,
+    "demands": criteria.AnyDemand | goals.CommandStated | goals.EvidenceNamed,
 }
-"""What may be said in each direction, and what is recorded. (`builtin` stays in the process.)"""
+"""What may be said in each direction, what is recorded, and what criteria demand. (`builtin` stays
+in the process.)"""
 
 Covered = set[tuple[str, ...]]
 """What examples have: (message, "least"), (type, field) and (type, field, value)."""
@@ -215,7 +218,7 @@ def _value(kind: Any, number: int, field: FieldInfo, inside: tuple[Any, ...]) ->
     """
     origin, args = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _value(args[0], number, field, inside)
+        return _within(args[1:], _value(args[0], number, field, inside))
     if origin in (Union, types.UnionType):
         options = [one for one in args if one not in (type(None), UnsetType)]
         return _value(options[number % len(options)], number // len(options), field, inside)
@@ -237,6 +240,16 @@ def _value(kind: Any, number: int, field: FieldInfo, inside: tuple[Any, ...]) ->
     if isinstance(kind, type) and issubclass(kind, Enum):
         return list(kind)[number % len(kind)]
     return _plain(kind, number, field)
+
+
+def _within(bounds: tuple[Any, ...], value: Any) -> Any:
+    """Return a value that a type's bounds allow: the most, or a hash where they are a pattern."""
+    for one in bounds:
+        if one.pattern is not None:
+            value = hashlib.sha256(str(value).encode()).hexdigest()
+        elif one.le is not None:
+            value = min(value, one.le)
+    return value
 
 
 def _is_again(kind: Any, inside: tuple[Any, ...]) -> bool:

@@ -53,9 +53,15 @@ def _conversation(incoming: Any, outgoing: Any) -> str:
 
 
 def _fields(kind: type[Struct]) -> str:
+    config = kind.__struct_config__
+    is_one_of_several = config.tag is not None and not issubclass(kind, Message)
+    tag = [f'`{config.tag_field}`: "{config.tag}"'] if is_one_of_several else []
     return ", ".join(
-        f"`{one.encode_name}{'' if one.required else '?'}`: {_words(one.type)}"
-        for one in msgspec.structs.fields(kind)
+        tag
+        + [
+            f"`{one.encode_name}{'' if one.required else '?'}`: {_words(one.type)}"
+            for one in msgspec.structs.fields(kind)
+        ]
     )
 
 

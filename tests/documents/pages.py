@@ -1,4 +1,5 @@
-"""The tables of `tapui/docs/*.md`, made from the key table, the parsers and the settings."""
+"""The tables of `tapui/docs/*.md`, made from the key table, the parsers, the settings and
+the stories of endings."""
 
 import argparse
 import json
@@ -11,8 +12,9 @@ from tapui.cli.parser import build
 from tapui.settings.example import docs as docstrings
 from tapui.settings.loading import SETTINGS, allowed
 from tapui.settings.settings import Settings
+from tapui.tower.keys.key_table import AREAS, TABLE, KeyAction
 from tapui.tower.keys.names import key_names
-from tapui.tower.keys.table import AREAS, TABLE, KeyAction
+from tests.core.proof.endings import judges
 
 PAGES = Path(tapui.__file__).parent / "docs"
 
@@ -24,6 +26,7 @@ def tables() -> dict[str, tuple[Path, str]]:
         "list of commands": (PAGES / "commands.md", _list_of_commands()),
         "commands": (PAGES / "commands.md", _commands()),
         "settings": (PAGES / "settings.md", _settings()),
+        "endings": (PAGES / "proof.md", judges.table()),
     }
 
 

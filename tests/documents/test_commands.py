@@ -13,7 +13,14 @@ from tapui.cli.arguments import CommandParser
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "tapui").rglob("*.md"))]
-PLACEHOLDERS = {"N": "1", "PORT": "9400", "TOPIC": "rules", "SHELL": "bash"}
+PLACEHOLDERS = {
+    "COLLECTION": "calls",
+    "N": "1",
+    "PORT": "9400",
+    "PROVIDER": "memory",
+    "SHELL": "bash",
+    "TOPIC": "rules",
+}
 """What a word in capitals stands for, where it is no text."""
 
 

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 from tapui.core.effects import (
+    AskRecords,
     Close,
     Copied,
     CopyFile,
@@ -14,6 +15,7 @@ from tapui.core.effects import (
     MakeDurable,
     NotCopied,
     ReadRecords,
+    RecordsFound,
     RecordsRead,
     Send,
 )
@@ -187,6 +189,10 @@ class Stage:
             self.gateway.tell(self.now, self.gateway.answered, effect.ticket, copied)
         elif isinstance(effect, Identify):
             self.gateway.tell(self.now, self.gateway.answered, effect.ticket, Identified(None, {}))
+        elif isinstance(effect, AskRecords):
+            fault = "the records cannot be asked" if self._fails() else None
+            found = RecordsFound({}, fault)
+            self.gateway.tell(self.now, self.gateway.answered, effect.ticket, found)
         elif isinstance(effect, ReadRecords):
             fault = "the records cannot be read" if self._fails() else None
             self.gateway.tell(
@@ -237,6 +243,7 @@ def fingerprint(gateway: Gateway) -> tuple[Any, ...]:
         tuple(state.approvals.items()),
         tuple(state.gates.items()),
         tuple((key, tuple(value)) for key, value in state.unattached.items()),
+        tuple((one.host, one.state, one.error) for one in state.looks.values()),
         *_of_sessions(r),
         *_of_providers(r),
         *_of_connections(r),

@@ -242,7 +242,7 @@ async def works(place: Place, provider: Peer) -> None:
 async def test_the_eleventh_push_of_a_second_and_what_works_after_it(place: Place) -> None:
     provider = await place.provider()
     for _ in range(30):
-        await provider.send(KEEP)
+        await provider.send({**KEEP, "level": "surface"})
     refused = await provider.expect("error")
     assert (refused["code"], refused["replyTo"]) == ("RATE_LIMITED", "push")
     await works(place, provider)

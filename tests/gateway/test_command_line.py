@@ -75,3 +75,42 @@ async def test_who_asks_is_found_out_refused_and_recorded(
         taken = await tower.event("command.asked")
         assert taken["asker"]["ancestors"][0] == {"pid": person.pid, "name": "sh"}
         assert taken["by"] == "you"
+
+
+async def test_an_agent_s_shell_opens_drops_and_changes_no_goal(
+    serve: Callable[..., Gateway], home: Home, tmux: Tmux
+) -> None:
+    gateway = serve("--no-attach", env=PERSON)
+    person = shell(tmux, home)
+    agent = shell(tmux, home)
+    async with (
+        await Host.hello(gateway.url, gateway.internal_token) as host,
+        await Tower.hello(gateway.url, gateway.internal_token) as tower,
+    ):
+        folder = home.root / "agent"
+        folder.mkdir()
+        agent.type(f"{python(played_agent, str(folder))}\n")
+        await until_async((folder / "pid").exists, what="the agent runs")
+        await host.open("s1", pid=int((folder / "pid").read_text()))
+        person.type("tapui goal 'npm test' --session s1; echo left with $?\n")
+        await person.seen("left with 0")
+        assert (await tower.event("command.asked"))["by"] == "you"
+        goal = (await tower.event("goal.opened"))["goal"]["id"]
+        for args, wanted in (
+            (f"drop {goal}", "goal.drop"),
+            (f"done {goal}", "goal.change"),
+            (f"verify {goal}", "goal.verify"),
+            (f"note {goal} done", "goal.note"),
+            ("'true' --session s1", "goal.open"),
+        ):
+            order(folder, f"tapui goal {args}; echo {wanted} left with $?")
+            await agent.seen(f"{wanted} left with 1")
+            asked = await tower.event("command.asked")
+            assert (asked["wanted"], "was started by session" in asked["refused"]) == (wanted, True)
+        order(folder, f"tapui goal show {goal}; echo shown with $?")
+        await agent.seen("shown with 0")
+        assert "active" in agent.text()
+        person.type(f"tapui goal drop {goal}; echo dropped with $?\n")
+        await person.seen("dropped with 0")
+        closed = (await tower.event("goal.closed"))["goal"]
+        assert (closed["status"], closed["closedBy"]) == ("abandoned", "you")

@@ -3,6 +3,8 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tapui.emitters.config.reading import read
 from tests.gateway.emitting import Watcher
 from tests.rig.gateway import Gateway
@@ -19,11 +21,15 @@ class Sums(unittest.TestCase):
 GH = "#!/bin/sh\necho 'failure Pair by code https://github.example/runs/1'\n"
 
 
-def configuration(page: Path = PAGE) -> str:
-    """Return a document's configuration of emitters."""
+def configurations(page: Path) -> list[str]:
+    """Return the configurations of emitters in a document."""
     blocks = re.findall(r"^```jsonc\n(.*?)^```$", page.read_text(), re.DOTALL | re.MULTILINE)
-    (found,) = [block for block in blocks if '"emitters"' in block]
-    return str(found)
+    return [block for block in blocks if '"emitters"' in block]
+
+
+def configuration(page: Path = PAGE) -> str:
+    """Return the first of them."""
+    return configurations(page)[0]
 
 
 async def test_a_test_that_fails_and_a_failed_run_reach_the_agent(
@@ -56,6 +62,14 @@ async def test_a_test_that_fails_and_a_failed_run_reach_the_agent(
         await seen.until(lambda: "surface: OK" in seen.lines["tests@tap"], "it is mended")
         failures = [one for one in seen.lines["ci@tap"] if one.startswith("inject: failure")]
         assert len(failures) == 1
+
+
+@pytest.mark.parametrize("number", range(len(configurations(PAGE))))
+def test_each_of_the_page_is_read_without_a_fault(tmp_path: Path, number: int) -> None:
+    (tmp_path / "tap.config.json").write_text(configurations(PAGE)[number])
+    found = read(tmp_path)
+    assert found.emitters
+    assert found.problems == ()
 
 
 def test_the_readmes_first_emitter_is_one_of_them(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -27,9 +28,13 @@ deny = "npm publish"
 @pytest.fixture
 def package(tmp_path: Path) -> Path:
     """A copy of the package, from which a gateway runs."""
-    copy = tmp_path / "site" / "tapui"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    return copy
+    return copied(tmp_path / "site" / "tapui")
+
+
+def copied(to: Path) -> Path:
+    """Copy the package without what running processes write into it."""
+    shutil.copytree(PACKAGE, to, ignore=shutil.ignore_patterns("__pycache__"))
+    return to
 
 
 def moved(package: Path) -> None:
@@ -41,10 +46,10 @@ def moved(package: Path) -> None:
 
 
 def replaced(package: Path) -> None:
-    """Put another version in its place."""
-    shutil.copytree(package, package.with_name("new"))
-    shutil.rmtree(package)
-    package.with_name("new").rename(package)
+    """Put another version in its place; as pip does, the old one is moved away first."""
+    new = copied(package.with_name("new"))
+    package.rename(package.with_name("old"))
+    new.rename(package)
 
 
 @pytest.mark.parametrize("change", [moved, replaced])
@@ -61,9 +66,11 @@ async def test_what_runs_goes_on_and_the_person_is_told_once(
     async with (
         await Host.hello(gateway.url, gateway.internal_token, hooks=True) as host,
         await Tower.hello(gateway.url, gateway.internal_token) as tower,
+        AsyncExitStack() as stack,
     ):
         await host.open("s1")
         provider = await Provider.bind(gateway.url, gateway.token, session="s1")
+        stack.push_async_callback(provider.close)
         change(package)
         # A command that rules judge: what reads it is loaded with the first one, and the person is
         # asked instead.
@@ -96,7 +103,6 @@ async def test_what_runs_goes_on_and_the_person_is_told_once(
         assert all(text.endswith(f"failed: {update.RESTART}") for text in texts), texts
         assert host.is_open
         assert provider.is_open
-        await provider.close()
     assert gateway.stderr.count(f"warning: {update.RESTART}\n") == 1
     assert "Traceback" not in gateway.stderr
     done = gateway.home.run("status")

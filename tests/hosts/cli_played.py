@@ -14,6 +14,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.rig.waiting import HUNG
+
 Json = dict[str, Any]
 
 
@@ -22,12 +24,13 @@ class CliPlayed:
 
     The first session is on the screen. Those in `broken` cannot be resumed; prompts to those in
     `deaf` are refused; tools in `taken` are another program's. Resuming those in `slow` takes
-    until `answer_the_slow()`. With `refuses_extensions` none may have hooks. `requests` holds what
-    was asked.
+    until `answer_the_slow()`; with `holds_extensions` so does a join that wants hooks. With
+    `refuses_extensions` none may have hooks. `requests` holds what was asked, `permissions` what
+    the CLI asks the person.
 
     While it `is_hung` no ping is answered. `processing`, `queued`, `commands` and `models` are what
-    it says of each session when asked; what is in `unknown` it does not know. A prompt's message
-    has the id `m-PROMPT`.
+    it says of each session when asked; what is in `unknown` it does not know, and what is in `mute`
+    it does not answer. A prompt's message has the id `m-PROMPT`.
     """
 
     def __init__(self, copilot_home: Path, *sessions: str) -> None:
@@ -39,6 +42,8 @@ class CliPlayed:
         self.slow: set[str] = set()
         self.is_hung = False
         self.refuses_extensions = False
+        self.holds_extensions = False
+        self.permissions: list[Json] = []
         self.processing = False
         self.is_restless = False
         self.queued: list[str] = []
@@ -47,7 +52,21 @@ class CliPlayed:
         self.commands: list[str] = []
         self.models: list[Json] = []
         self.unknown: set[str] = set()
+        self.mute: set[str] = set()
+        self.objectives: dict[str, Json] = {}
+        """What sessions are to reach, by session."""
+        self.quotas: Json = {}
+        """What the account may use, by the name of the quota."""
+        self.account: Json = {"isAuthenticated": False}
+        self.schedules: list[Json] = []
+        self.canvases: list[Json] = []
+        self.todos: list[Json] = []
+        """What the agents want to do, as rows of the CLI's table."""
+        self.capabilities: Json = {"ui": {"elicitation": True}}
+        self.forms: dict[str, tuple[asyncio.StreamWriter, Json]] = {}
+        """Forms of clients that stand, by the request's id: who asked, and the request."""
         self._unanswered: list[tuple[asyncio.StreamWriter, Json]] = []
+        self._hooks: dict[str, Future[Json]] = {}
         self.requests: list[Json] = []
         self.port = 0
         self._ready: Future[None] = Future()
@@ -99,6 +118,49 @@ class CliPlayed:
         }
         self._notify("session.event", sessionId=session, event=event)
 
+    def aims(self, session: str, objective: Json | None) -> None:
+        """Let a session have an objective, or none any more; tell every client."""
+        if objective is None:
+            self.objectives.pop(session, None)
+            data: Json = {"operation": "delete"}
+        else:
+            known = session in self.objectives
+            self.objectives[session] = {"turnCount": 1, "creditCountNanoAiu": "0", **objective}
+            told = {key: objective[key] for key in ("id", "status")}
+            data = {"operation": "update" if known else "create", **told}
+        self.happens(session, "session.autopilot_objective_changed", **data)
+
+    def hook(self, session: str, kind: str, **given: Any) -> Json | None:
+        """Run a hook of the last client that connected, and return its output."""
+        id_ = f"hook-{len(self._hooks)}"
+        self._hooks[id_] = Future()
+        given = {"sessionId": session, "timestamp": 0, "cwd": "/", **given}
+        params = {"sessionId": session, "hookType": kind, "input": given}
+        asked = {"jsonrpc": "2.0", "id": id_, "method": "hooks.invoke", "params": params}
+        self._loop.call_soon_threadsafe(_write, self._writers[-1], asked)
+        return self._hooks[id_].result(HUNG)["result"].get("output")
+
+    def answer_form(self, action: str, content: Json | None = None) -> None:
+        """Answer the form that stands, as the person does."""
+        self._loop.call_soon_threadsafe(self._end_form, *self.forms, action, content)
+
+    def _end_form(self, request_id: str, action: str, content: Json | None) -> bool:
+        writer, asked = self.forms.pop(request_id, (None, {}))
+        if writer is None:
+            return False
+        result = {"action": action, **({} if content is None else {"content": content})}
+        _write(writer, {"jsonrpc": "2.0", "id": asked["id"], "result": result})
+        session = asked["params"]["sessionId"]
+        self.happens(session, "elicitation.completed", requestId=request_id, **result)
+        return True
+
+    def _ask_form(self, writer: asyncio.StreamWriter, asked: Json) -> None:
+        request_id, params = f"form-{asked['id']}", dict(asked["params"])
+        self.forms[request_id] = writer, asked
+        self.happens(
+            params.pop("sessionId"), "elicitation.requested", requestId=request_id, **params
+        )
+
     def shows(self, session: str) -> None:
         """Bring a session to the screen, a new one perhaps."""
         folder = self.home / "session-state" / session
@@ -112,7 +174,9 @@ class CliPlayed:
             self._loop.call_soon_threadsafe(_write, writer, message)
 
     def _is_slow(self, message: Json) -> bool:
-        return message["params"].get("sessionId") in self.slow
+        params = message["params"]
+        held = self.holds_extensions and params.get("hooks")
+        return bool(held) or params.get("sessionId") in self.slow
 
     def answer_the_slow(self) -> None:
         """Answer what was asked of slow sessions."""
@@ -144,8 +208,13 @@ class CliPlayed:
                 head = await reader.readuntil(b"\r\n\r\n")
                 size = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
                 message = json.loads(await reader.readexactly(size))
+                if "method" not in message:
+                    self._hooks[message["id"]].set_result(message)
                 if "method" in message and "id" in message:
                     self.requests.append(message)
+                    if message["method"] == "session.ui.elicitation":
+                        self._ask_form(writer, message)
+                        continue
                     answer = self._answer(message["method"], message.get("params") or {})
                     if not answer:
                         continue
@@ -161,6 +230,8 @@ class CliPlayed:
         given = params if isinstance(params, dict) else {}
         session = given.get("sessionId")
         result: Any
+        if method in self.mute:
+            return {}
         if method in self.unknown:
             return _error(f"Unhandled method {method}")
         match method:
@@ -177,7 +248,13 @@ class CliPlayed:
             case "session.resume" if self.refuses_extensions and given.get("hooks"):
                 return _error('Extension "user:tapui" was denied permission access')
             case "session.resume":
-                result = {"sessionId": session, "workspacePath": None}
+                result = {
+                    "sessionId": session, "workspacePath": None, "capabilities": self.capabilities
+                }  # fmt: skip
+            case "session.ui.handlePendingElicitation":
+                ended = given["result"]
+                success = self._end_form(given["requestId"], ended["action"], ended.get("content"))
+                result = {"success": success}
             case "session.send" if session in self.deaf:
                 return _error("the session takes no prompt")
             case "session.send":
@@ -201,9 +278,27 @@ class CliPlayed:
                 result = {
                     "items": items, "steeringMessages": self.steering, "inFlightSteeringCount": 0,
                 }  # fmt: skip
+            case "session.autopilotObjective.getState":
+                result = {"state": self.objectives.get(str(session))}
+            case "session.quota.get":
+                result = {
+                    "canSignupForCopilotFree": False, "delegateAvailable": False,
+                    "dynamicWorkflowsEnabled": False, "dynamicWorkflowsUiVisible": False,
+                    "isFreeUser": False, "isTbbUser": False, "modelCostColumnVisible": False,
+                    "planTier": "unknown", "premiumRequestsBillable": False,
+                    "snapshots": self.quotas,
+                }  # fmt: skip
+            case "session.gitHubAuth.getStatus":
+                result = self.account
+            case "session.plan.readSqlTodos":
+                result = {"rows": self.todos}
             case "session.tasks.list":
                 tasks = [_shell(command) for command in self.commands]
                 result = {"tasks": tasks + [_agent(one) for one in self.agents]}
+            case "session.schedule.list":
+                result = {"entries": self.schedules}
+            case "session.canvas.listOpen":
+                result = {"openCanvases": self.canvases}
             case "session.history.compact":
                 result = {"success": not self.deaf, "messagesRemoved": 1, "tokensRemoved": 2}
             case "session.model.list":
@@ -214,8 +309,11 @@ class CliPlayed:
                 result = {"modelId": given["modelId"], "deferred": self.processing}
             case "session.model.setReasoningEffort":
                 result = {"reasoningEffort": given["reasoningEffort"]}
-            case "session.tools.listPendingRequests" | "session.permissions.pendingRequests":
+            case "session.tools.listPendingRequests":
                 result = {"items": []}
+            case "session.permissions.pendingRequests":
+                asked = enumerate(self.permissions)
+                result = {"items": [{"requestId": f"p-{n}", "request": one} for n, one in asked]}
             case "session.tools.handlePendingToolCall":
                 result = {"success": True}
             case "session.tools.set" if clash := sorted(

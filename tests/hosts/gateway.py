@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +12,7 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive
 from tapui.wire.codec import raw
+from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
     HookDecision,
     HookPreToolUse,
@@ -21,11 +22,14 @@ from tapui.wire.host import (
     PromptPrepared,
     PromptSubmitted,
     SessionOpen,
+    TurnEnd,
+    TurnEnding,
 )
-from tapui.wire.message import Message, OfferedTool
+from tapui.wire.message import Error, Message, OfferedTool, ToolInvoke
 from tapui.wire.provider import Sessions
 from tests.rig.waiting import HUNG, until
 
+_Question = HookPreToolUse | PromptSubmitted | TurnEnding | ToolInvoke
 M = TypeVar("M", bound=Message)
 T = TypeVar("T")
 
@@ -42,10 +46,15 @@ class GatewayPlayed:
     """Accepts one host, opens its sessions with `tools`, and keeps every message it sends.
 
     It lets every tool run and adds nothing to prompts, at once, as a gateway without rules does;
-    unless `answers_hooks` is off.
+    unless `answers_hooks` is off. `goes_on` is its rule at a turn's end: why the agent is to go
+    on, or None. With `refuses` it answers each question about a session by that error,
+    and by `INVALID_SESSION` where it `knows` others only.
     """
 
     answers_hooks = True
+    goes_on: Callable[[TurnEnding], str | None] = staticmethod(lambda _: None)
+    refuses: ErrorCode | None = None
+    knows: Collection[str] | None = None
 
     def __init__(self, tools: Sequence[OfferedTool] = (GREET, LIST)) -> None:
         self.tools = list(tools)
@@ -66,10 +75,20 @@ class GatewayPlayed:
             self.tell(HostAck("h-1", 2))
         elif isinstance(message, SessionOpen):
             self.tell(HostSessionOpened(message.session.id, list(self.tools), 1))
+        elif isinstance(message, _Question) and (code := self._refusal(message.session_id)):
+            tag, of = str(type(message).__struct_config__.tag), message.session_id
+            self.tell(Error(code, "refused", tag, message.id, session_id=of))
         elif isinstance(message, HookPreToolUse) and self.answers_hooks:
             self.tell(HookDecision(message.id, "allow"))
         elif isinstance(message, PromptSubmitted) and self.answers_hooks:
             self.tell(PromptPrepared(message.id, [], {}))
+        elif isinstance(message, TurnEnding) and self.answers_hooks:
+            reason = self.goes_on(message)
+            self.tell(TurnEnd(message.id, "again" if reason else "end", reason))
+
+    def _refusal(self, session_id: str) -> ErrorCode | None:
+        is_known = self.knows is None or session_id in self.knows
+        return self.refuses if is_known else ErrorCode.INVALID_SESSION
 
     def close(self) -> None:
         self.is_closed = True

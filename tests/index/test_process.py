@@ -87,9 +87,9 @@ def test_a_folder_that_cannot_be_used_is_one_line_of_its_log(tmp_path: Path) -> 
     taken = tmp_path / "state"
     taken.write_text("no folder")
     with keeper(taken) as process:
-        _, told = process.communicate(timeout=HUNG)
-    assert process.returncode == 1
-    (line,) = told.splitlines()
+        assert process.wait(HUNG) == 1
+        assert process.stderr is not None
+        (line,) = process.stderr.read().splitlines()
     assert line.startswith("WARNING __main__: the index cannot be kept: ")
     assert str(taken) in line
 
@@ -180,3 +180,11 @@ def test_a_reader_goes_over_to_an_index_that_is_made_again(state: Path) -> None:
     assert len(list(search.find(query_of("word")))) == 1
     assert search.progress().is_complete
     search.close()
+
+
+def test_a_process_whose_parent_is_gone_makes_nothing(tmp_path: Path) -> None:
+    with keeper(tmp_path / "gone" / "state") as process:
+        assert process.stdin is not None
+        process.stdin.close()
+        assert told_by(process) == ""
+    assert not (tmp_path / "gone").exists()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tapui.index.folder_state import CHECKPOINTS, checkpoint_before
+from tapui.index.folder_fold import CHECKPOINTS, checkpoint_before
 from tapui.index.sources import Watch, in_order, record_files, record_folders
 from tapui.index.store import VERSION, index_path, reading, writing
 from tapui.index.update import Updater, bring_up_to_date
@@ -36,7 +36,7 @@ def contents(state: Path) -> list[tuple[object, ...]]:
     connection = reading(state)
     try:
         return connection.execute(
-            "SELECT r.id, s.name, u.name, seq, kind, turn, call, is_cut, title, text, f.name,"
+            "SELECT r.id, s.name, u.name, r.seq, kind, turn, call, is_cut, title, text, f.name,"
             " r.offset FROM rows r JOIN runs u ON u.id = r.run LEFT JOIN sessions s"
             " ON s.id = r.session JOIN files f ON f.id = r.file ORDER BY r.id"
         ).fetchall()
@@ -299,7 +299,7 @@ def test_half_a_turn_waits_for_the_other_half(writer: Writer, workspace: Path) -
 def test_checkpoints_are_the_fold_of_the_records_up_to_them(
     state: Path, workspace: Path, find: Find, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 2_000)
+    monkeypatch.setattr("tapui.index.folder_fold.CHECKPOINT_BYTES", 2_000)
     monkeypatch.setattr("tapui.index.update.SETTLE_SECONDS", 0)
     folder = tap(workspace)
     with Writer(state) as writer:
@@ -337,8 +337,8 @@ def test_checkpoints_are_the_fold_of_the_records_up_to_them(
 def test_checkpoints_are_bounded(
     state: Path, workspace: Path, find: Find, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 1)
-    monkeypatch.setattr("tapui.index.folder_state.CHECKPOINTS", 8)
+    monkeypatch.setattr("tapui.index.folder_fold.CHECKPOINT_BYTES", 1)
+    monkeypatch.setattr("tapui.index.folder_fold.CHECKPOINTS", 8)
     monkeypatch.setattr("tapui.index.update.SETTLE_SECONDS", 0)
     with Writer(state) as writer:
         writer.turn(opened("s1", workspace))

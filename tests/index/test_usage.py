@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from hypothesis import strategies as st
 from tapui.index.search import Search
 from tapui.index.update import bring_up_to_date
 from tapui.index.usage import ModelUse, SessionUse, usage_of_sessions
+from tapui.projection.fold import fold
+from tapui.projection.state import State
 from tapui.projection.turns.usage import added, less, total
 from tapui.wire import events as ev
 from tapui.wire.turns import Usage
 from tests.index.played import raw
-from tests.records.turns import Writer, closed, opened
+from tests.records.turns import Writer, closed, opened, stamp
 
 Used = Callable[..., list[SessionUse]]
 
@@ -64,6 +67,18 @@ def test_answers_are_added_up_by_session_and_model(writer: Writer, used: Used) -
     assert (first.usage.input, first.history) == (35, Usage())
     assert second.usage == Usage(7, 1, calls=1)
     assert [one.session_id for one in used(session_id="s2")] == ["s2"]
+
+
+def test_what_turns_used_after_they_were_sent_back_is_named(writer: Writer, used: Used) -> None:
+    writer.turn(ev.SessionHappened("s1", "user.message", raw({"content": "mend it"})), answer(10))
+    writer.turn(ev.TurnSentBack("s1", ["g-1"], 1, 3, "not proven yet"), answer(20), answer(5, "o"))
+    writer.turn(totals(of_model(30, 2), of_model(5, 1, "o")))
+    writer.turn(ev.SessionHappened("s1", "session.idle", raw({})))
+    writer.turn(ev.SessionHappened("s1", "user.message", raw({"content": "more"})), answer(7))
+    (one,) = used()
+    assert (one.usage.input, one.again) == (42, Usage(25, 2, calls=2))
+    assert {model.model: model.again.input for model in one.models} == {"gpt-5": 20, "o": 5}
+    assert used(since=0.0)[0].again == one.again
 
 
 def test_what_was_used_before_tapui_came_is_named(writer: Writer, used: Used) -> None:
@@ -163,3 +178,64 @@ def test_adding_up_neither_overflows_nor_invents(usages: list[Usage], one: Usage
     rest = less(added(whole, one), one)
     assert rest.input <= whole.input
     assert min(rest.input, rest.output, rest.calls) >= 0
+
+
+MODELS = ("gpt-5", "opus", "haiku")
+_ANSWERS = st.tuples(
+    st.sampled_from(MODELS),
+    st.integers(0, 5_000),
+    st.integers(0, 40).map(lambda quarters: quarters / 4),
+)
+_TURNS = st.lists(
+    st.tuples(st.lists(_ANSWERS, max_size=4), st.lists(_ANSWERS, max_size=2), st.booleans()),
+    min_size=1, max_size=6,
+)  # fmt: skip
+"""Of each turn: its answers, what the session used beside it, and whether its host then tells all
+that was used since the session began."""
+
+
+@settings(max_examples=20, deadline=None)
+@given(turns=_TURNS)
+def test_a_budget_looks_at_the_same_sum_as_the_view(turns: Any) -> None:
+    events: list[Any] = []
+    sums: dict[str, tuple[int, int, float]] = dict.fromkeys(MODELS, (0, 0, 0.0))
+
+    def use(model: str, tokens: int, cost: float) -> None:
+        calls, before, spent = sums[model]
+        sums[model] = calls + 1, before + tokens, spent + cost
+
+    for answers, unseen, tells in turns:
+        events.append(ev.SessionHappened("s1", "user.message", raw({"content": "go"})))
+        for model, tokens, cost in answers:
+            use(model, tokens, cost)
+            events.append(answer(tokens, model, cost=cost))
+        if tells:  # else what came beside the answers is known to nothing
+            for one in unseen:
+                use(*one)
+            told = [of_model(tokens, calls, model, cost=cost)
+                    for model, (calls, tokens, cost) in sums.items()]  # fmt: skip
+            events.append(totals(*told))
+        events.append(ev.SessionHappened("s1", "session.idle", raw({})))
+    live = State()
+    with TemporaryDirectory() as folder:
+        state = Path(folder)
+        with Writer(state) as writer:
+            for event in (opened("s1"), *events):
+                writer.turn(event)
+                fold(live, event, stamp(writer.seq))
+        assert bring_up_to_date(state, 30) == "current"
+        search = Search(state)
+        found = usage_of_sessions(search)
+        sql = "SELECT sum(input), sum(output), sum(cost), sum(calls) FROM usage"
+        view = search.viewed().execute(sql).fetchone()
+        search.close()
+    budget = live.turns["s1"].used()
+    of_session = found[0].usage if found else Usage()
+    assert (budget.input, budget.output, budget.calls) == (
+        of_session.input, of_session.output, of_session.calls,
+    )  # fmt: skip
+    assert (budget.cost or 0.0) == pytest.approx(of_session.cost or 0.0)
+    assert (view[0] or 0, view[1] or 0, view[3] or 0) == (
+        budget.input, budget.output, budget.calls,
+    )  # fmt: skip
+    assert (view[2] or 0.0) == pytest.approx(budget.cost or 0.0)

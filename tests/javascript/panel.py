@@ -49,9 +49,11 @@ class Panel:
 
     async def shows(self, part: str, text: str = "", *, within: float = HUNG) -> None:
         """Wait until a part is shown (start, code, busy or bound), with `text` in the panel."""
+        # A page that was just loaded has its panel a moment later.
+        panel = "document.querySelector('tap-connect')?.shadowRoot?.querySelector('.panel')"
         await self.page.until(
-            f"{_ROOT}.querySelector('.panel').dataset.part === {part!r} &&"
-            f" {_ROOT}.querySelector('.panel').textContent.includes({text!r})",
+            f"(() => {{ const panel = {panel}; return panel?.dataset.part === {part!r} &&"
+            f" panel.textContent.includes({text!r}); }})()",
             within=within,
         )
 

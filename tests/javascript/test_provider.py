@@ -1,5 +1,7 @@
 """A provider in JavaScript at a real gateway: calls, results, rules, pushes and events."""
 
+import asyncio
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -211,6 +213,28 @@ async def test_pushes_go_on_when_the_clock_is_set_back(bench: Bench, tmp_path: P
         clock.says(f"({bench.session})")
         await bench.data("setBack")
         await bench.logs("after")
+
+
+FLOOD = """
+import { Provider } from "./tap-provider.js";
+const flood = new Provider("flood");
+flood.tool("start", () => {
+  for (let i = 0; i < 150; i++) flood.push(`line ${i}`);
+});
+await flood.run();
+"""
+
+
+async def test_a_stream_says_how_many_pushes_were_too_many(bench: Bench, tmp_path: Path) -> None:
+    with Program(tmp_path, environment(bench.gateway, bench.session), FLOOD) as flood:
+        flood.says(f"({bench.session})")
+        await bench.data("start")
+        flood.says("the oldest are dropped")
+        asked = {"stream": "flood@flood", "last": 50}
+        told = ""
+        async with asyncio.timeout(20):  # the line comes a second later
+            while "40 dropped, faster than 10 a second" not in told:
+                told = json.dumps(await bench.data("tap_stream_history", asked))
 
 
 ALONE = """

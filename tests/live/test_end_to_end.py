@@ -124,7 +124,7 @@ def test_a_permission_answered_in_the_cli_leaves_the_towers_list(
     copilot.prompt("run it")
     tower.screen.wait_for("touch proof.*(waits|left)", within=30)
     copilot.choose_first("Do you want to run this command")
-    tower.screen.wait_for("answered by you, in Copilot.*touch proof")
+    tower.screen.wait_for("approved by you, in Copilot.*touch proof")
     copilot.screen.wait_for("it ran")
 
 

@@ -20,6 +20,7 @@ from tapui.wire.host import (
     SessionOpen,
     SessionUpdate,
     ToolsChanged,
+    TurnEnding,
 )
 from tapui.wire.message import OfferedTool, ToolInvoke, ToolOutcome
 from tapui.wire.steering import OrderResult, SessionTell
@@ -96,6 +97,14 @@ def test_a_session_without_a_port(
     assert model.wait_for(lambda one: one.role == "tool").text == "hello bob"
     assert gateway.wait(HookPreToolUse).tool == "greet"
 
+    # The end of a turn, which is sent back once.
+    assert gateway.wait(TurnEnding, within=30).message == "the model is done"
+    model.script(Rule(text="I claim", when="claim it"), Rule(text="I went on"))
+    gateway.goes_on = lambda ending: None if ending.active else "go on"
+    copilot.prompt("claim it")
+    copilot.screen.wait_for("I went on", within=30)
+    gateway.wait(TurnEnding, message="I went on", active=True, within=30)
+
     # A permission, answered from here beside the CLI's own question.
     model.script(
         Rule(calls=[("bash", {"command": "touch proof", "description": "c"})], when="run it"),
@@ -130,7 +139,7 @@ def test_a_session_without_a_port(
     assert (beside.replaces, beside.foreground) == (None, True)
     gateway.wait(SessionUpdate, session_id=after.id, foreground=False, within=30)
     assert not gateway.of(SessionClose)
-    assert [level for level, _ in host.reports] in ([], ["warning"])
+    assert [level for level, _ in host.reports] in ([], ["warning"]), host.reports
 
 
 def test_a_killed_tapui_leaves_the_session_as_it_was(

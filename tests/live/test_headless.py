@@ -136,6 +136,75 @@ def test_run_with_a_gateway_of_its_own(run: Runs, model: ModelServer) -> None:
     assert [one for one in (run.home.tapui / "run").rglob("*") if one.is_file()] == []
 
 
+CHECK = "python3 -m unittest"
+TEST = """\
+import unittest
+from cart import total
+
+class TotalTest(unittest.TestCase):
+    def test_total(self):
+        self.assertEqual(total([1, 2]), 3)
+"""
+
+
+@pytest.fixture
+def shop(run: Runs) -> tuple[Runs, tuple[str, ...]]:
+    """A folder with a test that fails, and the arguments that let an agent mend it."""
+    (run.folder / "cart.py").write_text("def total(a):\n    return 0\n")
+    (run.folder / "test_cart.py").write_text(TEST)
+    policy = run.home.root / "policy.toml"
+    allowed = f'[[rules]]\nallow = "{CHECK}"\n[[rules]]\nkind = "write"\n'
+    policy.write_text(f'{allowed}allow = "{run.folder}/**"\n')
+    return run, ("--policy", str(policy), "--until", CHECK)
+
+
+def edits(run: Runs, old: str, new: str) -> tuple[str, dict[str, str]]:
+    return "edit", {"path": str(run.folder / "cart.py"), "old_str": old, "new_str": new}
+
+
+def test_an_agent_that_claims_goes_on_until_it_is_proven(
+    shop: tuple[Runs, tuple[str, ...]], model: ModelServer
+) -> None:
+    run, given = shop
+    check = ("bash", {"command": CHECK, "description": "tests"})
+    model.script(
+        Rule(text="It is mended.", when="mend it", role="user"),
+        Rule(calls=[check], when="never run"),
+        Rule(text="The test is flaky.", role="tool", when="exit code 1"),
+        Rule(calls=[edits(run, "0", "sum(a)")], when="is failed .exit 1"),
+        Rule(calls=[check], role="tool", when="updated"),
+        Rule(text="Now all tests pass.", role="tool", when="Ran 1 test"),
+    )
+    done = run("mend it", *given)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [
+        "It is mended.",
+        "The test is flaky.",
+        "Now all tests pass.",
+    ]
+    notes = done.stderr.splitlines()
+    assert [one for one in notes if "sent back" in one] == [
+        "· sent back 1 of 3",
+        "· sent back 2 of 3",
+    ]
+    assert notes[-1] == f"✓ proven: {CHECK}"
+
+
+def test_an_agent_that_never_proves_it_ends_after_its_tries(
+    shop: tuple[Runs, tuple[str, ...]], model: ModelServer
+) -> None:
+    run, given = shop
+    model.script(Rule(text="All tests pass.", times=ALWAYS))
+    done = run("mend it", *given, "--tries", "2")
+    assert done.returncode == 6, done.stderr
+    assert done.stdout == "All tests pass.\n" * 3
+    assert done.stderr.splitlines()[-1] == f"○ not proven: {CHECK}: never run"
+    # Its goal was over with the run: the session goes on without it.
+    model.script(Rule(text="once more", times=ALWAYS))
+    again = run("go on", "--resume", session_of(done))
+    assert (again.returncode, again.stdout) == (0, "once more\n"), again.stderr
+
+
 def test_a_policy_with_a_fault_runs_nothing(run: Runs, model: ModelServer) -> None:
     policy = run.home.root / "policy.toml"
     policy.write_text('[[rules]]\nallow = "touch a"\nalow = "b"\n')
@@ -171,6 +240,43 @@ def test_sessions_of_a_gateway_share_a_server_and_end_with_it(
     model.script(Rule(text="back", times=ALWAYS))
     again = run("once more")
     assert (again.returncode, again.stdout) == (0, "back\n"), again.stderr
+
+
+def test_what_a_run_is_started_with_reaches_the_model(
+    run: Runs, model: ModelServer, serve: Callable[..., Gateway]
+) -> None:
+    notes, folder = run.folder / "notes.txt", run.folder / "drafts"
+    notes.write_text("remember\n")
+    folder.mkdir()
+    headers = run.home.root / "headers"
+    headers.write_text("X-Tenant: one\nX-Route: a:b\n")
+    env = {**run.env, "TAPUI_COPILOT_HEADERS_FILE": str(headers)}
+    env |= {"TAPUI_COPILOT_PROVIDER_URL": model.url, "TAPUI_COPILOT_MODEL": "scripted"}
+    for name in ("COPILOT_PROVIDER_BASE_URL", "COPILOT_MODEL"):
+        del env[name]
+    gateway = serve(env=env)
+    model.script(Rule(text="seen", times=ALWAYS))
+    given = ("--effort", "high", "--file", str(notes), "--file", str(folder))
+    done = run("read them", *given, "--compact-at", "0.5", "--hold-at", "0.9")
+    assert (done.returncode, done.stdout) == (0, "seen\n"), done.stderr
+    asked = next(one for one in model.requests if "read them" in one.text)
+    assert asked.options["reasoning_effort"] == "high"
+    assert (asked.headers["x-tenant"], asked.headers["x-route"]) == ("one", "a:b")
+    assert str(notes) in asked.text
+    assert str(folder) in asked.text
+    half = states(gateway.home)[session_of(done)]
+    assert half["effort"] == "high"
+    whole = run("again")
+    usual = states(gateway.home)[session_of(whole)]
+    shares = [one["context"]["compactsAt"] / one["context"]["limit"] for one in (half, usual)]
+    assert shares == pytest.approx([0.5, 0.8], abs=0.01)
+
+    missing = run("read it", "--file", str(run.folder / "gone"))
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "it is not there" in missing.stderr
+    turned = run("go on", "--compact-at", "0.95", "--hold-at", "0.5")
+    assert turned.returncode == 2
+    assert "--compact-at: must not be more than --hold-at" in turned.stderr
 
 
 def test_ctrl_c_stops_the_turn(run: Runs, model: ModelServer, tapui: Gateway) -> None:
@@ -228,6 +334,51 @@ def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
     screen.wait_for("The session is free", within=30)
     assert id_ in screen.text().replace("\n", "")
     assert holders(run.home.copilot, id_) == []
+
+
+AGENT = """---
+name: reviewer
+description: Reviews changes
+---
+You are the reviewer of page 4711.
+"""
+
+
+def test_the_tower_starts_a_session_in_a_worktree_as_an_agent_and_removes_it(
+    run: Runs, model: ModelServer, start_tower: Callable[..., TowerProcess]
+) -> None:
+    agents = run.folder / ".github" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "reviewer.agent.md").write_text(AGENT)
+    for args in (["add", "."], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "1"]):
+        subprocess.run(["git", *args], cwd=run.folder, check=True)
+    model.script(Rule(text="reviewed", times=ALWAYS))
+    screen = start_tower(env=run.env, cwd=run.folder).screen
+    screen.press("+", lambda: screen.find("Start a session without a screen") is not None)
+    screen.type("review it")
+    screen.keys("Tab", "Tab")
+    screen.type("reviewer")
+    screen.keys("BTab", "BTab", "BTab")
+    screen.type("pairing")
+    screen.keys("Enter")
+    screen.wait_for("Trust this folder for the session", within=30)
+    screen.press("y", lambda: screen.find("Trust this folder") is None)
+    asked = model.wait_for(lambda one: "review it" in one.text, within=60)
+    assert "You are the reviewer of page 4711." in json.dumps(asked.messages)
+    place = run.folder.parent / "work.worktrees" / "pairing"
+    until(lambda: [one["cwd"] for one in states(run.home).values()] == [str(place)], what="it")
+    screen.wait_for("done|idle", within=30)
+    screen.keys("1", ".")
+    screen.wait_for("end it")
+    screen.keys("d")
+    screen.wait_for("end it, remove the worktree", within=30)
+    screen.keys("Down", "Enter")
+    own = run.folder / ".git" / "worktrees" / "pairing"
+    until(lambda: not place.exists() and not own.exists(), within=30, what=screen.text)
+    branches = subprocess.run(
+        ["git", "branch", "--list", "pairing"], cwd=run.folder, capture_output=True, check=True
+    )
+    assert branches.stdout.strip() == b"pairing"
 
 
 def test_a_session_that_is_taken_and_a_server_that_hangs(
@@ -291,7 +442,7 @@ def test_a_session_starts_without_the_mcp_door_and_is_listed_with_its_folder(
     model.script(Rule(text="late", until=held, times=ALWAYS))
     running, id_ = run.busy(tapui)
     server = server_of(tapui)
-    assert began.exists()  # the person's other servers start with it
+    until(began.exists, what="the person's other servers, which start with it")
     assert below(server.pid, lambda argv: "mcp-door" in argv) == []
     found = json.loads(run.home.run("doctor", "--json", env=run.env).stdout)["sessions"]
     assert [(one["id"], one["cwd"], one["state"]) for one in found] == [

@@ -98,6 +98,7 @@ def test_form_denied_from_here_does_not_send_the_model_on_alone(
     model.script(*asks_for_a_colour())
     copilot.prompt("ask me")
     asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for("Copilot needs information")
     attached.tell(ApprovalAnswer(asked.id, "deny"))
     copilot.screen.wait_gone("Copilot needs information")
     assert "User cancelled" in model.wait_for(lambda one: one.role == "tool").text
@@ -111,8 +112,37 @@ def test_form_filled_in_in_the_cli_is_withdrawn(
     asked = attached.wait(ApprovalRequest)
     copilot.screen.wait_for("Copilot needs information")
     copilot.screen.keys("Enter")
-    assert attached.wait(ApprovalWithdraw, id=asked.id).decided_by == "cli"
+    withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
+    assert (withdrawn.decided_by, withdrawn.decision) == ("cli", "approve")
     assert "red" in model.wait_for(lambda one: one.role == "tool").text
+
+
+def test_a_choice_takes_another_answer_as_in_the_clis_own_dialog(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(*asks_for_a_colour())
+    copilot.prompt("ask me")
+    asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for("Other \\(type your answer\\)")
+    assert msgspec.json.decode(asked.detail)["allowFreeform"] is True
+    attached.tell(ApprovalAnswer(asked.id, "approve", answer={"colour": "green"}))
+    assert "green" in model.wait_for(lambda one: one.role == "tool").text
+
+
+def test_a_plan_sent_back_in_the_cli_says_so(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    leave = ("exit_plan_mode", {"summary": "Look, then leap", "actions": ["interactive"]})
+    model.script(Rule(calls=[leave], when="make a plan"), Rule(text="so be it", role="tool"))
+    attached.tell(ModeSet("m-1", copilot.session_id, "plan"))
+    assert attached.wait(ModeResult, id="m-1").ok
+    copilot.prompt("make a plan")
+    asked = attached.wait(ApprovalRequest, within=30)
+    copilot.screen.wait_for("Suggest changes")
+    copilot.choose_last("use pnpm")
+    withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
+    assert (withdrawn.decided_by, withdrawn.decision) == ("cli", "deny")
+    assert withdrawn.reason == "use pnpm"
 
 
 def test_a_plan_is_read_and_decided_from_here(
@@ -140,7 +170,9 @@ def test_a_plan_is_read_and_decided_from_here(
     )
     assert "interactive" in detail["requestedSchema"]["properties"]["then"]["enum"]
     # Changes are wanted: the agent reads which, and asks again.
-    attached.tell(ApprovalAnswer(asked.id, "approve", answer={"changes": "leap first"}))
+    attached.tell(
+        ApprovalAnswer(asked.id, "deny", answer={"changes": "leap first"}, reason="leap first")
+    )
     model.wait_for(lambda one: one.role == "tool" and "leap first" in one.text)
     again = attached.wait(
         ApprovalRequest, lambda one: one.kind == "elicitation" and one.id != asked.id, within=30

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,9 @@ from tapui.wire.message import (
 )
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
 from tests.rig.copilot import Copilot
+from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
+from tests.rig.tmux import Tmux
 from tests.rig.waiting import until
 
 PIXEL = base64.b64decode(
@@ -54,6 +57,7 @@ PIXEL = base64.b64decode(
 """A picture of one pixel."""
 ROOT = Path(__file__).parent.parent.parent
 ASKS_BASH = "Do you want to run this command"
+TRUST = r"Do you trust the files in this folder\?"
 ASKS_GREET = 'Run extension tool "greet"'
 Start = Callable[..., tuple[GatewayPlayed, HostThread]]
 
@@ -195,6 +199,7 @@ def test_permission_denied_from_here_tells_the_model_why(
     )
     copilot.prompt("run it")
     asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for(ASKS_BASH)
     attached.tell(ApprovalAnswer(asked.id, "deny", reason="not on a Friday"))
     copilot.screen.wait_gone(ASKS_BASH)
     assert "not on a Friday" in model.wait_for(lambda one: one.role == "tool").text
@@ -209,7 +214,21 @@ def test_permission_answered_in_the_cli_is_withdrawn(
     copilot.prompt("run it")
     asked = attached.wait(ApprovalRequest)
     copilot.choose_first(ASKS_BASH)
-    assert attached.wait(ApprovalWithdraw, id=asked.id).decided_by == "cli"
+    withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
+    assert (withdrawn.decided_by, withdrawn.decision) == ("cli", "approve")
+
+
+def test_permission_denied_in_the_cli_says_so(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(Rule(calls=bash("touch proof"), when="run it"), Rule(text="ok", role="tool"))
+    copilot.prompt("run it")
+    asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for(ASKS_BASH)
+    copilot.choose_last("use pnpm")
+    withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
+    assert (withdrawn.decided_by, withdrawn.decision) == ("cli", "deny")
+    assert withdrawn.reason == "use pnpm"
 
 
 def test_permission_that_waited_before_is_taken_up(
@@ -530,3 +549,53 @@ def test_image_that_a_tool_answers_with_is_one_to_the_cli(
     (image,) = ended["result"]["binaryResultsForLlm"]
     assert image["assetId"] == asset["assetId"]
     assert str(shot) in ended["result"]["content"]
+
+
+def test_a_folder_that_is_not_trusted_yet_is_asked_about_in_the_terminal(
+    cli: Path,
+    cli_cache: Path,
+    tmux: Tmux,
+    home: Home,
+    model: ModelServer,
+) -> None:
+    class Asking(Copilot):
+        """A CLI at its dialog about the folder."""
+
+        def _trust(self) -> None:
+            self.screen.wait_for(TRUST, within=60)
+
+    copilot = Asking(
+        tmux, home=home.root, cache=cli_cache, cwd=home.root / "work", model_url=model.url
+    )
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot.copilot_home):
+        gateway.wait(SessionUpdate, asks_there="trust this folder?", within=30)
+        copilot.choose_first(TRUST)
+        gateway.wait(SessionUpdate, asks_there="")
+    copilot.screen.wait_for("MCP Servers reloaded")
+    later = GatewayPlayed()
+    with HostThread(later, copilot.copilot_home):  # it was trusted for once: no list has it
+        later.wait(SessionOpen)
+        later.wait(SessionEvent, event="session.usage")
+        copilot.prompt("go on")
+        later.wait(SessionEvent, event="session.idle", within=30)
+        assert not [one for one in later.of(SessionUpdate) if one.asks_there is not None]
+
+
+def test_a_rewind_tells_since_when_turns_are_undone(
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+) -> None:
+    model.script(Rule(text="said one", when="say one"), Rule(text="said two", when="say two"))
+    copilot.prompt("say one")
+    copilot.screen.wait_for("said one", within=30)
+    between = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    copilot.prompt("say two")
+    copilot.screen.wait_for("said two", within=30)
+    copilot.prompt("/rewind")
+    copilot.screen.wait_for("Rewind to a previous point")
+    copilot.screen.keys("Enter")
+    copilot.screen.wait_for("Conversation only")
+    copilot.screen.keys("Enter")
+    told = attached.wait(SessionEvent, event="session.snapshot_rewind")
+    since = msgspec.json.decode(told.data)["since"]
+    assert between < since < datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -22,7 +22,18 @@ def sessions(home: Home) -> list[dict[str, Any]]:
 
 
 def session_of_the_door(home: Home) -> dict[str, Any] | None:
-    return next((one for one in sessions(home) if one["host"] == "mcp"), None)
+    """Return the session of the door that knows its client. The CLI may start a door before, which
+    it ends when it is slow."""
+    return next(
+        (
+            one
+            for one in sessions(home)
+            if one["host"] == "mcp"
+            and one["state"] != "ended"
+            and "copilot" in one["label"].lower()
+        ),
+        None,
+    )
 
 
 def watched(home: Home, session_id: str) -> bool:
@@ -59,11 +70,6 @@ def test_a_plain_cli_calls_a_providers_tool(
     copilot = start_copilot(args=())
     session = until(lambda: session_of_the_door(home), within=60, what="the door's session")
     assert session["cwd"] == str(copilot.cwd)
-    until(
-        lambda: "copilot" in (session_of_the_door(home) or {})["label"].lower(),
-        within=30,
-        what=lambda: f"the client's name: {session_of_the_door(home)}",
-    )
     # While this CLI is attached otherwise, its session here would be closed: see `pid`.
     (door,) = [one for one in psutil.process_iter() if is_door(one, home)]
     assert copilot.pid in [one.pid for one in door.parents()]

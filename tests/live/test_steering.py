@@ -42,7 +42,7 @@ def gateway(copilot: Copilot) -> Iterator[GatewayPlayed]:
     played = GatewayPlayed()
     with HostThread(played, copilot.copilot_home):
         opened = played.wait(SessionOpen).session
-        assert opened.can == ["tell", "now", "stop", "compact", "model", "effort", "label"]
+        assert opened.can == ["tell", "now", "stop", "compact", "model", "effort", "label", "ask"]
         played.wait(SessionUpdate, tools_revision=1)
         yield played
 
@@ -173,6 +173,7 @@ def test_a_stop_and_what_it_leaves(
     # Stopped while a permission waits: the question goes, and the text is the next prompt.
     person.tell("o-4", "ask me")
     gateway.wait(ApprovalRequest, lambda one: b"touch never" in bytes(one.detail), within=30)
+    copilot.screen.wait_for("Do you want to run this command", within=30)
     person.tell("o-5", "think of it instead", "stopFirst")
     became(gateway, "o-5", "done")
     assert states(gateway, "o-5") == ["stopping", "done"]

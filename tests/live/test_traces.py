@@ -5,12 +5,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from tests.live.test_headless import Runs, touches
 from tests.rig.copilot import Copilot, find_cli
-from tests.rig.gateway import Gateway
+from tests.rig.gateway import Gateway, Home
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.taken import wait_for_tools
 from tests.rig.waiting import until
+from tests.telemetry.rotel import Relay, relaying
+from tests.telemetry.spans import attributes
 
 LOOKUP = {
     "name": "lookup_order",
@@ -76,3 +81,80 @@ def test_the_clis_trace_goes_through_the_gateway_to_the_provider_and_into_the_re
     assert of_call["parentId"] in theirs
     found = gateway.home.run("records", "--collection", "traces").stdout
     assert trace in found
+
+
+@pytest.fixture
+def run(home: Home, cli: Path, cli_cache: Path, model: ModelServer) -> Runs:
+    """`tapui run`, which may touch a file."""
+    home.tapui.mkdir(mode=0o700)
+    home.settle('[[rules]]\nallow = "touch a"\n')
+    return Runs(home, cli_cache, cli, model)
+
+
+def test_spans_that_copilot_writes_are_within_the_turn_of_a_session_of_ours(
+    run: Runs, model: ModelServer, serve: Callable[..., Gateway], tmp_path: Path
+) -> None:
+    file = tmp_path / "theirs.jsonl"
+    run.home.settle(f'[telemetry]\nfile-path = "{file}"\n')
+    serve(env=run.env)  # at its end a gateway waits for no export for long
+    model.script(*touches("touch it", "a"))
+    done = run("touch it")
+    assert done.returncode == 0, done.stderr
+    (turn,) = [
+        one["span"]
+        for path in run.home.copilot.rglob("traces.jsonl")
+        for one in map(json.loads, path.read_text().splitlines())
+        if one["span"]["name"] == "turn"
+    ]
+
+    def theirs() -> dict[str, dict[str, Any]]:
+        whole = file.read_text().rpartition("\n")[0] if file.exists() else ""
+        found = [json.loads(line) for line in whole.splitlines()]
+        return {one["name"]: one for one in found if one["type"] == "span"}
+
+    until(lambda: "invoke_agent" in theirs(), what=lambda: f"its span: {list(theirs())}")
+    agent, chat = theirs()["invoke_agent"], theirs()["chat scripted"]
+    assert {one["traceId"] for one in theirs().values()} == {turn["traceId"]}
+    assert agent["parentSpanId"] == turn["spanId"]
+    assert chat["parentSpanId"] == agent["spanId"]
+
+
+def test_one_collector_has_the_turn_and_what_copilot_did_in_it_as_one_tree(
+    run: Runs, model: ModelServer, serve: Callable[..., Gateway], tmp_path: Path
+) -> None:
+    with relaying(tmp_path) as relay:
+        run.home.settle(f'[telemetry]\notlp-endpoint = "{relay.address}"\n')
+        serve(env=run.env)
+        model.script(*touches("touch it", "a"))
+        done = run("touch it")
+        assert done.returncode == 0, done.stderr
+        until(lambda: is_a_tree(relay), what=lambda: f"all of it: {relay.spans}")
+        ours, theirs = of_service(relay, "tapui"), of_service(relay, "github-copilot")
+    assert len({one.trace_id for one in [*ours.values(), *theirs.values()]}) == 1
+    assert ours["execute_tool bash"].parent_span_id == ours["invoke_agent"].span_id
+    assert theirs["invoke_agent"].parent_span_id == ours["invoke_agent"].span_id
+    assert theirs["chat scripted"].parent_span_id == theirs["invoke_agent"].span_id
+    (tool,) = [one for name, one in theirs.items() if name.startswith("execute_tool bash")]
+    assert tool.parent_span_id == theirs["invoke_agent"].span_id
+    call = "gen_ai.tool.call.id"
+    assert attributes(tool)[call] == attributes(ours["execute_tool bash"])[call]
+
+
+def of_service(relay: Relay, service: str) -> dict[str, Any]:
+    """Return the spans of a program by their names."""
+    return {
+        span.name: span
+        for one in relay.resources
+        if attributes(one.resource)["service.name"] == service
+        for scope in one.scope_spans
+        for span in scope.spans
+    }
+
+
+def is_a_tree(relay: Relay) -> bool:
+    """Return whether both programs' turn has come, and the parent of each span but one."""
+    spans = relay.spans
+    known = {one.span_id for one in spans}
+    roots = [one for one in spans if one.parent_span_id not in known]
+    turns = [one for one in spans if one.name == "invoke_agent"]
+    return len(turns) == 2 and len(roots) == 1

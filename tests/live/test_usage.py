@@ -53,6 +53,13 @@ def test_what_the_session_used_is_told_with_what_it_used_before_tapui_came(
     context = until(lambda: context_of(home, copilot), what="the context with its threshold")
     assert 0 < context["tokens"] < context["compactsAt"] < context["limit"]
 
+    # Without an account, and with models of a provider of one's own.
+    assert session_of(home, copilot)["account"]["signedIn"] is False
+    told = json.loads(home.run("doctor", "--json").stdout)["findings"]
+    (account,) = [one for one in told if one["id"] == "account"]
+    assert account["state"] == "ok"
+    assert "not signed in" in account["text"]
+
 
 def answer(tower: TowerProcess, *keys: str) -> None:
     """Answer the question that waits."""
@@ -94,3 +101,37 @@ def test_once_the_budget_is_used_up_the_next_prompt_is_asked_of_the_person(
     answer(tower)
     copilot.screen.wait_for("third is over", within=30)
     assert [one.text for one in model.requests if "second" in one.text] == []
+
+
+def session_of(home: Home, copilot: Copilot) -> dict[str, Any]:
+    state = json.loads(home.run("status", "--json").stdout)["state"]
+    (session,) = [one for one in state["sessions"] if one["id"] == copilot.session_id]
+    return dict(session)
+
+
+def test_a_session_that_its_model_refuses_says_so_and_what_it_wants_to_do(
+    copilot: Copilot, model: ModelServer, home: Home, start_tower: Callable[..., TowerProcess]
+) -> None:
+    start_tower()
+    wait_for_tools(home, copilot)
+    insert = (
+        "INSERT INTO todos (id, title, status) VALUES "
+        "('a', 'Write the notes', 'in_progress'), ('b', 'Fix links', 'pending')"
+    )
+    model.script(
+        Rule(calls=[("sql", {"query": insert, "description": "todos"})], when="go on"),
+        Rule(text="Rate limit reached", status=429, role="tool"),
+        Rule(text="I am back", role="tool"),
+    )
+    copilot.prompt("go on")
+    waits = until(
+        lambda: session_of(home, copilot).get("modelWait"), within=30, what="that it waits"
+    )
+    assert (waits["status"], waits["times"]) == (429, 1)
+    copilot.screen.wait_for("I am back", within=60)
+    until(lambda: "modelWait" not in session_of(home, copilot), what="that it goes on")
+    assert session_of(home, copilot)["todos"] == [
+        {"title": "Write the notes", "state": "inProgress"},
+        {"title": "Fix links"},
+    ]
+    assert {"system", "tools", "conversation"} <= session_of(home, copilot)["context"].keys()

@@ -314,6 +314,33 @@ def test_the_parts_of_a_command_are_judged_one_by_one() -> None:
     assert found.effect is None
 
 
+@pytest.mark.parametrize(
+    ("text", "redirections", "writes"),
+    [
+        ("rm x && echo y > build/out.txt", "> build/out.txt", ["build/out.txt"]),
+        ("echo a >b 2>&1 | tee c >> 'd e'", ">> 'd e'", ["d e"]),
+        ("echo '> b' > b", "> b", ["b"]),
+        ("cat <<EOF > out\nhi\nEOF", "<<EOF > out", ["out"]),
+        ("(a; b) > c", "> c", ["c"]),
+        ("ls 2>/dev/null >&2 </etc/hosts", "2>/dev/null >&2 </etc/hosts", []),
+        ("a >&f 3> q", ">&f 3> q", ["f", "q"]),
+        ("echo hi &> $HOME/x", "&> $HOME/x", ["$HOME/x"]),
+        ("a >| n", ">| n", ["n"]),
+        ("ls", "", []),
+    ],
+)
+def test_a_part_has_its_redirections_and_what_they_write(
+    text: str, redirections: str, writes: list[str]
+) -> None:
+    part = on_command(text, []).parts[-1]
+    assert (part.redirections, list(part.writes)) == (redirections, writes)
+
+
+def test_a_redirection_before_its_command_is_in_the_text() -> None:
+    (part,) = on_command(">x echo hi", []).parts
+    assert (part.text, part.redirections, part.writes) == (">x echo hi", "", ("x",))
+
+
 # Stars in the words of a pattern
 
 STARRED = [

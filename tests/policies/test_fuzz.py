@@ -52,7 +52,7 @@ def test_with_other_operands_it_finds_what_is_read(
 
 
 def test_with_other_descriptors_it_finds_what_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(commands, "_DESCRIPTOR", re.compile(".*"))
+    monkeypatch.setattr(commands, "DESCRIPTOR", re.compile(".*"))
     commands.parsed.cache_clear()
     found = fuzz(300, 1, ["echo"])
     commands.parsed.cache_clear()

@@ -48,17 +48,13 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
             ),
             ("hook", "bash a ⏎ b"),
         ),
-        (approval("permission", {"kind": "new", "x": 1}), ("new", "x: 1")),
-        (
-            approval("permission", {"kind": "new", "aName": "n", "all": ["x", 2], "of": {"y": 3}}),
-            ("new", 'a name: n; all: x, 2; of: {"y":3}'),
-        ),
+        (approval("permission", {"kind": "new", "x": 1}), ("new", "")),
         (
             approval("permission", {"kind": "extension-permission-access", "wish": "x: register"}),
             ("allow", "x: register"),
         ),
         (approval("permission"), ("allow", "")),
-        (approval("permission", [1, "x"]), ("allow", "detail: 1, x")),
+        (approval("permission", [1, "x"]), ("allow", "")),
         (approval("mode", {"from": "plan", "to": "autopilot"}), ("mode", "plan → autopilot")),
         (approval("pairing", {"origin": "https://d"}), ("pair", "https://d")),
         (approval("pairing", {}), ("pair", "local program")),
@@ -68,6 +64,10 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
                 {"line": ["sh 7"], "wanted": "tool.invoke", "tool": "tap_x", "about": "s1"},
             ),
             ("let pass", "sh 7: call tap_x in session s1"),
+        ),
+        (
+            approval("command", {"line": ["sh 7"], "wanted": "goal.drop", "about": "g-1"}),
+            ("let pass", "sh 7: drop goal g-1"),
         ),
         (approval("bindAll", {"name": "ci"}), ("join all", "ci")),
         (approval("userInput", {"question": "Which?"}), ("question", "Which?")),
@@ -114,3 +114,39 @@ def test_who_asks_is_named_with_the_session_unless_that_is_the_same() -> None:
 )
 def test_how_a_request_ended_is_one_phrase(state: str, by: str | None, said: str) -> None:
     assert approvals.outcome(approval("permission", state=state, decided_by=by)) == said
+
+
+PLAN = {"message": "The plan is ready", "refusal": "changes"}
+
+
+@pytest.mark.parametrize(
+    ("settled", "words"),
+    [
+        (
+            approval("permission", state="withdrawn", decided_by="cli"),
+            "answered by you, in Copilot",
+        ),
+        (
+            approval("permission", state="withdrawn", decided_by="cli", answered="denied"),
+            "denied by you, in Copilot",
+        ),
+        (
+            approval("permission", state="withdrawn", decided_by="cli-rule", answered="approved"),
+            "approved by a rule of Copilot's own",
+        ),
+        (
+            approval("elicitation", PLAN, state="denied", decided_by="you", reason="use pnpm"),
+            "sent back with changes by you",
+        ),
+        (approval("elicitation", PLAN, state="denied", decided_by="you"), "denied by you"),
+        (
+            approval("permission", state="denied", decided_by="nobody"),
+            "denied by tapui, as no person could be asked",
+        ),
+        (approval("permission", state="withdrawn"), "withdrawn"),
+    ],
+)
+def test_how_it_ended_is_told_with_the_answer_given_elsewhere(
+    settled: Approval, words: str
+) -> None:
+    assert approvals.outcome(settled) == words

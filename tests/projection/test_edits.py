@@ -43,6 +43,12 @@ deleted file mode 100644
         ("str_replace_editor", {"command": "insert", "path": "a", "insert_text": "1\n2"},
          [FileChange("a", 2, 0)]),
         ("str_replace_editor", {"command": "view", "path": "a"}, []),
+        ("edit", {"path": "a"}, [FileChange("a")]),
+        ("edit", {"path": "a", "edits": [{"oldText": "1", "newText": "2"}]}, [FileChange("a")]),
+        ("edit", {"path": "a", "old_str": "1\n2"}, [FileChange("a", 0, 2)]),
+        ("create", {"path": "a"}, [FileChange("a")]),
+        ("create", {"path": "a", "file_text": ""}, [FileChange("a", 0, 0)]),
+        ("insert", {"path": "a", "insert_line": 3}, [FileChange("a")]),
         ("apply_patch", PATCH, [FileChange("a/b.py", 1, 1), FileChange("c.py", 1, 0)]),
         ("apply_patch", {"input": PATCH},
          [FileChange("a/b.py", 1, 1), FileChange("c.py", 1, 0)]),
@@ -64,6 +70,13 @@ def test_a_diff_says_the_lines_of_each_file() -> None:
 @given(st.sampled_from(["edit", "create", "apply_patch", "insert"]), json_values | st.text())
 def test_any_arguments_are_read_without_a_fault(tool: str, args: Any) -> None:
     assert len(edits(tool, args)) <= limits.TURN_FILES
+
+
+def test_parts_of_one_file_are_added_up_and_a_file_without_lines_is_none() -> None:
+    part = "--- a/{0}\n+++ b/{0}\n@@ -1 +1 @@\n-x\n+y\n"
+    diff = "".join(f"diff --git a/{name} b/{name}\n{part.format(name)}" for name in "aba")
+    empty = "diff --git a/c b/c\n--- a/c\n+++ b/c\n"
+    assert diff_lines(diff + empty) == {"a": (2, 2), "b": (1, 1)}
 
 
 @settings(max_examples=200, database=None, deadline=None)

@@ -13,6 +13,7 @@ from tapui.projection.fold import fold
 from tapui.projection.state import State, is_connected, is_open, is_waiting
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
+from tapui.wire.goals import Goal
 from tapui.wire.message import Line
 from tests.records.test_replay import events as random_events
 from tests.records.turns import closed, opened, stamp, started
@@ -180,3 +181,35 @@ def test_a_mode_that_is_only_ordered_changes_nothing() -> None:
     assert state.sessions["s1"].mode is None
     fold(state, ev.ModeChanged("s1", "plan", "done", "tapui"), stamp(9))
     assert state.sessions["s1"].mode == "plan"
+
+
+def goal(id_: str, status: Any = "active") -> Goal:
+    return Goal(id_, "s1", "ship", status, 1, "person", stamp(0))
+
+
+def test_goals_of_an_ended_session_are_kept_as_long_as_it() -> None:
+    told = (opened("s1"), ev.GoalOpened("s1", goal("g1")), closed("s1"))
+    assert [one.id for one in folded(*told).goals_of("s1")] == ["g1"]
+    others = [
+        one
+        for number in range(limits.ENDED_SESSIONS)
+        for one in (opened(f"n{number}"), closed(f"n{number}"))
+    ]
+    assert folded(*told, *others).goals == {}
+
+
+def test_a_session_that_opens_again_is_told_its_goals_anew() -> None:
+    known = ev.GoalOpened("s1", goal("g1"))
+    again = ev.GoalUpdated("s1", goal("g2"), by="tapui", what="restored")
+    state = folded(opened("s1"), known, closed("s1"), opened("s1"), again)
+    assert [one.id for one in state.goals_of("s1")] == ["g2"]
+
+
+def test_of_too_many_goals_the_oldest_that_is_closed_goes() -> None:
+    told = [
+        ev.GoalOpened("s1", goal(f"g{number}", "abandoned" if number == 1 else "active"))
+        for number in range(limits.MAX_GOALS + 1)
+    ]
+    state = folded(opened("s1"), *told)
+    assert len(state.goals) == limits.MAX_GOALS
+    assert "g1" not in state.goals

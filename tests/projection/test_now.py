@@ -1,8 +1,10 @@
 """What a session does now, and since when."""
 
-from tapui.projection.now import Loop, SessionNow, agent_now, failed_since, now_of
+from tapui.projection.now import Loop, SessionNow, agent_now, counted_since, now_of
+from tapui.wire import events as ev
+from tapui.wire.subjects import ModelWait
 from tests.projection.test_turns import Day
-from tests.records.turns import stamp
+from tests.records.turns import session, stamp
 
 
 def now(day: Day) -> SessionNow | None:
@@ -76,6 +78,30 @@ def test_a_program_that_fails_three_times_in_a_turn_is_a_loop() -> None:
     found = now(day)
     assert found is not None
     assert found.loop == Loop("pnpm test", 1, 3)
-    assert failed_since(day.state, stamp(0)) == 4
-    assert failed_since(day.state, day.turn.steps[-1].at) == 1
-    assert failed_since(day.state, stamp(1000)) == 0
+    assert counted_since(day.state, stamp(0)) == {"failed": 4}
+    assert counted_since(day.state, day.turn.steps[-1].at) == {"failed": 1}
+    assert counted_since(day.state, stamp(1000)) == {}
+
+
+def test_a_session_that_asks_its_model_again_waits_for_it() -> None:
+    day = Day()
+    day.happen("user.message", content="go")
+    day.start("c1", command="ls")
+    wait = ModelWait(stamp(9), 2, 429)
+    day.tell(ev.SessionUpdated("s1", session("s1", state="busy", model_wait=wait)))
+    waits = "waits for the model: 429, failed 2×"
+    assert now(day) == SessionNow("model", stamp(9), text=waits)
+    day.approve("waiting", call="c1")
+    assert now(day) == SessionNow("waiting", stamp(3), "bash", "ls")
+
+
+def test_what_was_denied_is_no_loop() -> None:
+    day = Day()
+    day.happen("user.message", content="go")
+    for number in range(4):
+        day.start(f"c{number}", command="pnpm test")
+        day.finish(f"c{number}", "failed", error="no", error_code="DENIED")
+    found = now(day)
+    assert found is not None
+    assert found.loop is None
+    assert counted_since(day.state, stamp(0)) == {"denied": 4}

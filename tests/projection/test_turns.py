@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from tapui.projection.fold import fold
 from tapui.projection.state import State
 from tapui.projection.turns.programs import is_answer, program
+from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.words import undone_words
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.codec import encode, raw
@@ -56,12 +58,12 @@ class Day:
         call = subjects.Call(id_, "s1", "copilot", "bash", state, "", duration=5.0, **fields)
         self.tell(ev.CallFinished("s1", call))
 
-    def approve(self, state: Any, kind: Any = "permission", **fields: Any) -> None:
+    def approve(self, state: Any, kind: Any = "permission", id_: str = "a1", **fields: Any) -> None:
         detail = {"kind": "shell", "fullCommandText": "npm ci"}
         for name, key in (("call", "toolCallId"), ("agent", "agentId"), ("asker", "asker")):
             if name in fields:
                 detail[key] = fields.pop(name)
-        view = subjects.Approval("a1", kind, state, detail, "", "", session_id="s1", **fields)
+        view = subjects.Approval(id_, kind, state, detail, "", "", session_id="s1", **fields)
         kinds = {"waiting": ev.ApprovalRequested, "withdrawn": ev.ApprovalWithdrawn}
         self.tell(kinds.get(state, ev.ApprovalDecided)(view, "s1"))
 
@@ -256,6 +258,105 @@ def test_a_call_that_was_denied_stays_denied(day: Day) -> None:
     assert day.turn.head.failed == 0
 
 
+def run(day: Day, id_: str, command: str, code: int = 0, **fields: Any) -> None:
+    day.start(id_, command=command)
+    day.finish(id_, exit_code=code, **fields)
+
+
+def left(day: Day) -> int | None:
+    latest = day.state.turns["s1"].latest
+    assert latest is not None
+    return latest.failures_left()
+
+
+def test_what_failed_is_left_until_the_same_passes(day: Day) -> None:
+    day.happen("user.message", content="go")
+    run(day, "c1", "make lint", 1)
+    run(day, "c2", "pytest -q", 1)
+    assert left(day) == 2
+    run(day, "c3", "pytest -q tests", 0)
+    assert left(day) == 2, "that was something else"
+    run(day, "c4", "pytest -q", 0)
+    assert left(day) == 1
+    run(day, "c5", "pytest -q", 1)
+    run(day, "c6", "pytest -q", 1)
+    assert left(day) == 3, "what passed before it failed says nothing"
+    run(day, "c7", "pytest -q", 0)
+    run(day, "c8", "make lint", 0)
+    assert left(day) == 0
+    day.happen("session.idle")
+    assert day.turn.head.failed == 4
+    assert left(day) == 0
+
+
+def test_an_error_of_the_model_is_over_once_the_turn_goes_on(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.happen("session.error", errorType="rate_limit", message="try again")
+    assert left(day) == 1
+    day.happen("assistant.message", content="There it is.")
+    assert left(day) == 0
+
+
+def test_denied_cancelled_and_stopped_steps_are_no_failures_that_are_left(day: Day) -> None:
+    day.happen("user.message", content="go")
+    for code in ("DENIED", "CANCELLED", "STOPPED"):
+        day.start(code, command="make")
+        state = "failed" if code == "DENIED" else "cancelled"
+        day.finish(code, state, error="no", error_code=code)
+    assert day.turn.head.failed == 0
+    assert left(day) == 0
+
+
+def test_of_a_turn_whose_steps_are_gone_it_is_not_known(day: Day) -> None:
+    day.happen("user.message", content="go")
+    run(day, "c1", "pytest -q", 1)
+    day.happen("session.idle")
+    turn = LiveTurn.of_head(day.turn.head)
+    assert turn.failed == 1
+    assert turn.failures_left() is None
+    assert LiveTurn.of_head(replace(day.turn.head, failed=0)).failures_left() == 0
+
+
+def test_what_did_not_fail_by_itself_is_counted_apart(day: Day) -> None:
+    day.happen("user.message", content="go")
+    codes = ("INTERNAL", "DENIED", "TIMEOUT", "CANCELLED", "STOPPED", "DISCONNECTED")
+    for number, code in enumerate(codes):
+        day.start(f"c{number}")
+        state = "cancelled" if code in ("CANCELLED", "STOPPED") else "failed"
+        day.finish(f"c{number}", state, error="x", error_code=code)
+    assert [step.state for step in day.steps] == [
+        "failed", "denied", "timedOut", "cancelled", "stopped", "unknown",
+    ]  # fmt: skip
+    head = day.turn.head
+    assert (head.failed, head.denied, head.timed_out) == (1, 1, 1)
+    assert (head.cancelled, head.stopped) == (1, 1)
+
+
+def test_a_call_that_a_gate_denied_counts_once_and_says_who_denied_it(day: Day) -> None:
+    day.happen("user.message", content="go")
+    rule = subjects.AppliedRule("deny", "shell", "rm", "own", "config.toml:2")
+    gate = subjects.Gate("g1", "s1", "bash", "deny", [], "", decided_by="rule", rule=rule)
+    day.start("c1", command="rm -r x")
+    day.tell(ev.GateChecked("s1", gate))
+    day.finish("c1", "failed", error="denied by rule", error_code="DENIED")
+    call, denied = day.steps
+    assert (call.state, call.decided_by, call.rule) == (
+        "denied", "rule", "rule “rm” (config.toml:2)",
+    )  # fmt: skip
+    assert (denied.kind, denied.state) == ("gate", "denied")
+    assert (day.turn.head.failed, day.turn.head.denied) == (0, 1)
+    day.start("c2", tool="edit")
+    day.finish("c2", "failed", error="denied in Copilot", error_code="DENIED")
+    assert (day.turn.head.denied, day.steps[-1].decided_by) == (2, None)
+
+
+def test_a_request_that_nobody_answered_timed_out(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.approve("waiting")
+    day.approve("expired")
+    assert (day.steps[0].state, day.turn.head.timed_out) == ("timedOut", 1)
+
+
 def test_a_permission_asked_before_its_call_begins_is_the_call(day: Day) -> None:
     day.happen("user.message", content="go")
     day.approve("waiting", call="c1")
@@ -265,6 +366,24 @@ def test_a_permission_asked_before_its_call_begins_is_the_call(day: Day) -> None
     day.approve("withdrawn", call="c1", decided_by="cli")
     day.finish("c1")
     assert day.kinds() == [("call", "done", "npm ci")]
+
+
+def test_a_call_that_was_denied_in_its_program_is_denied(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", command="npm ci")
+    day.approve("waiting", call="c1")
+    day.approve("withdrawn", call="c1", decided_by="cli", answered="denied", reason="use pnpm")
+    day.finish("c1", "failed", error="the tool failed")
+    assert [(step.state, step.error) for step in day.steps] == [("denied", "use pnpm")]
+    assert day.turn.head.failed == 0
+
+
+def test_a_call_that_its_program_denied_by_itself_is_denied(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", command="npm ci")
+    day.happen("permission.completed", toolCallId="c1", by="cli-rule", decision="deny")
+    day.finish("c1", "failed", error="the tool failed")
+    assert [(step.state, step.decided_by) for step in day.steps] == [("denied", "cli-rule")]
 
 
 def test_a_call_without_a_name_is_no_request_once_somebody_has_read_it(day: Day) -> None:
@@ -393,6 +512,43 @@ def test_a_step_tells_how_long_it_waited_and_for_what(day: Day) -> None:
     assert step.asked == 2_000.0
 
 
+def test_a_turn_counts_once_what_waits_for_the_person_at_once(day: Day) -> None:
+    day.happen("user.message", content="Go")
+    gate = subjects.Gate("g1", "s1", "lookup", "waiting", ["guard"], "")
+    day.tell(ev.GateChecked("s1", gate))
+    assert (day.turn.head.waited, day.turn.head.waits_since) == (0.0, None), "for a provider"
+    day.approve("waiting")
+    begun = day.seq
+    day.approve("waiting", id_="a2")
+    day.approve("denied", id_="a2", decided_by="tapui")
+    assert (day.turn.head.waited, day.turn.head.waits_since) == (0.0, stamp(begun))
+    day.approve("denied", decided_by="tapui")
+    first = 0.001 * (day.seq - begun)  # a microsecond between two
+    assert (day.turn.head.waited, day.turn.head.waits_since) == (first, None)
+    day.approve("waiting", id_="a3")
+    day.happen("session.idle")
+    assert (day.turn.head.waited, day.turn.head.waits_since) == (first + 0.001, None)
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "waited"),
+    [
+        ("2026-01-01T00:00:00.250000Z", "2026-01-02T00:00:01Z", 86_400_750.0),
+        ("2026-01-02T00:00:00Z", "2026-01-01T00:00:00Z", 0.0),
+        ("2026-13-01T00:00:00Z", "2026-14-01T00:00:00Z", 0.0),
+        ("0000-01-01T00:00:00Z", "2026-01-01T00:00:00Z", 0.0),
+        ("yesterday", "2026-01-01T00:00:00Z", 0.0),
+    ],
+)
+def test_a_wait_is_as_long_as_the_times_of_its_events_tell(
+    since: str, until: str, waited: float
+) -> None:
+    turn = LiveTurn(1, "s1", since, TurnSource("person"))
+    turn.count_wait(since, is_waiting=True)
+    turn.count_wait(until, is_waiting=False)
+    assert (turn.waited, turn.waits_since) == (waited, None)
+
+
 def test_a_call_that_was_allowed_elsewhere_and_never_began_ends_with_the_turn(day: Day) -> None:
     day.happen("user.message", content="Go")
     day.approve("waiting", call="theirs")
@@ -434,18 +590,18 @@ def test_a_subagent_is_a_turn_within_the_turn(day: Day) -> None:
     assert (step.state, step.duration, step.calls) == ("done", 1500.0, 3)
 
 
-def test_what_an_abort_leaves_open_is_cancelled(day: Day) -> None:
+def test_what_an_abort_leaves_open_was_stopped(day: Day) -> None:
     day.happen("user.message", content="go")
     day.start("t1", "task")
     day.happen("subagent.started", remoteSessionId="k1", toolCallId="t1", agentName="a")
     day.start("c1")
     day.happen("abort", reason="user")
     assert (day.turn.head.state, day.turn.head.ended_at) == ("stopped", stamp(day.seq))
-    day.finish("c1", "cancelled", error="the turn was aborted")
+    day.finish("c1", "cancelled", error="the turn was aborted", error_code="STOPPED")
     day.happen("session.idle", aborted=True)
     assert [(step.kind, step.state) for step in day.steps] == [
-        ("subagent", "cancelled"),
-        ("call", "cancelled"),
+        ("subagent", "stopped"),
+        ("call", "stopped"),
     ]
     assert day.turn.head.state == "stopped"
 
@@ -627,3 +783,50 @@ def test_an_event_that_nobody_knows_is_a_step_by_its_own_name(day: Day) -> None:
         ("event", "session.weather_changed", "done", "sun"),
         ("event", "a.newer_one", "done", ""),
     ]
+
+
+def test_a_turn_that_the_sessions_program_began_has_its_name() -> None:
+    day = Day()
+    day.happen("user.message", content="test it")
+    day.happen("session.idle")
+    woken = {"content": "shell “npm test” completed", "source": "host-Copilot"}
+    day.happen("prompt.automatic", **woken, delivery="steering")
+    day.start("c2", "read_bash")
+    day.happen("assistant.turn_start")
+    assert (day.turn.head.source, day.turn.head.number) == (TurnSource("host", "Copilot"), 2)
+    assert day.turn.head.prompt == "shell “npm test” completed"
+    day.happen("prompt.automatic", **woken, delivery="steering")
+    assert [step.kind for step in day.steps] == ["call", "prompt"]
+
+
+def test_a_warning_and_the_end_of_autopilot_are_steps() -> None:
+    day = Day()
+    day.happen("session.warning", message="no turn runs")
+    day.happen("session.autopilot_stopped", reason="task_complete")
+    assert day.state.turns["s1"].current() is None
+    day.happen("user.message", content="go")
+    day.happen("session.warning", message="no server answers")
+    day.happen("session.idle")
+    day.happen("session.autopilot_stopped", reason="task_complete")
+    day.happen("session.autopilot_stopped", reason="of_a_newer_cli")
+    assert [(step.tool, step.summary) for step in day.steps] == [
+        ("warning", "no server answers"),
+        ("autopilot stopped", "the task is complete"),
+        ("autopilot stopped", "of a newer cli"),
+    ]
+
+
+def test_turns_that_were_taken_back_are_undone() -> None:
+    day = Day()
+    for text in ("one", "two", "three"):
+        day.happen("user.message", content=text)
+        day.happen("session.idle")
+    second = day.state.turns["s1"].turns[1].started_at
+    day.happen("session.snapshot_rewind")
+    assert [one.undone for one in day.state.turns["s1"].turns] == [False, False, False]
+    day.happen("session.snapshot_rewind", since=second)
+    day.happen("user.message", content="two, again")
+    heads = day.state.turns["s1"].heads()
+    assert [one.undone for one in heads] == [False, True, True, False]
+    assert undone_words(day.state.turns["s1"].turns[0]) is None
+    assert undone_words(day.state.turns["s1"].turns[1]) == "undone: the agent knows it no longer"

@@ -279,7 +279,7 @@ async def test_many_blocking_functions_run_at_once(bench: Bench) -> None:
 
 
 async def test_a_tool_runs_without_any_gateway() -> None:
-    provider = Provider("alone", call_timeout=0.2)
+    provider = Provider("alone")
 
     @provider.tool
     def double(n: int, context: Context) -> int:
@@ -287,7 +287,7 @@ async def test_a_tool_runs_without_any_gateway() -> None:
         context.push("said to nobody")
         return 2 * n
 
-    @provider.tool
+    @provider.tool(timeout=0.2)
     async def never() -> None:
         await asyncio.Event().wait()
 

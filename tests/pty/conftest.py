@@ -24,6 +24,7 @@ def start_tower(tmux: Tmux, home: Home) -> Callable[..., TowerProcess]:
     """Start towers with a gateway of their own that attach to nothing."""
 
     def start(*args: str, **options: Any) -> TowerProcess:
+        options = {"size": (120, 36), **options}  # without a detail: a request has a sheet
         return TowerProcess(tmux, home, "--no-attach", "--port", "0", *args, **options)
 
     return start

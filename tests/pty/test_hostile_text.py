@@ -9,7 +9,7 @@ from tests.rig.peers import Host, Json, Provider
 from tests.rig.tower import PANES, TowerProcess
 
 MARK = "hOsTiLe"
-MAIN = r"\? help"
+MAIN = r"q quit"
 """In the footer while the panes have the keys, and not while a sheet lies over them."""
 BIDI = "\u202e\u2066\u061c"
 ZERO_WIDTH = "\u200b\u200d\ufeff\u2060"
@@ -190,13 +190,19 @@ async def test_hostile_text_is_shown_escaped(
         }
     )
     await tower.screen.seen("! 1 waiting")
+    await tower.screen.seen(MAIN)
     opens = [[PANES[pane], "Enter"] for pane in ("sessions", "providers", "calls", "streams")]
-    for keys in [*opens, ["a"]]:
+    for keys in opens:
         tower.screen.keys(*keys)
         await tower.screen.gone(MAIN)
         await tower.screen.seen(MARK)
         tower.screen.keys("q")
         await tower.screen.seen(MAIN)
+    tower.screen.keys("a")
+    await tower.screen.seen("A letter, then Enter")
+    await tower.screen.seen(MARK)
+    tower.screen.keys("Escape")
+    await tower.screen.gone("A letter, then Enter")
     await _workbench(tower, provider, text)
     await _turns(tower, host, other)
     await _inspector(tower, provider, {**push, "event": other, "stream": called[0]})

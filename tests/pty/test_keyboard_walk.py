@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from tapui.tower.keys.table import BY_ID, TABLE
+from tapui.tower.keys.key_table import BY_ID, TABLE
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Host, Json, Provider, Tower
 from tests.rig.tmux import Screen, Tmux
@@ -14,6 +16,7 @@ from tests.rig.tower import confirm
 from tests.rig.waiting import until_async
 
 TMUX = {
+    "f1": "F1",
     "enter": "Enter",
     "escape": "Escape",
     "space": "Space",
@@ -82,8 +85,15 @@ class Walk:
         return await self.screen.seen(pattern)
 
     async def goes(self, action: str, pattern: str, number: int = 0) -> None:
-        """Press an action's key; wait until something is gone."""
+        """Press an action's key; wait until something that is there is gone."""
+        await self.screen.seen(pattern)
         self.press(action, number)
+        await self.screen.gone(pattern)
+
+    async def escape(self, pattern: str) -> None:
+        """Press Esc; wait until something that is there is gone."""
+        await self.screen.seen(pattern)
+        self.screen.keys("Escape")
         await self.screen.gone(pattern)
 
 
@@ -129,7 +139,8 @@ async def _event(host: Host, event: str, data: Json) -> None:
 
 
 async def _ask(host: Host, id_: str) -> None:
-    detail = {"kind": "shell", "fullCommandText": f"make {id_}"}
+    leads = {"words": {}, "folders": ["/"], "holding": [], "home": "", "linked": [], "below": []}
+    detail = {"kind": "shell", "fullCommandText": f"make {id_}", "leads": leads}
     request = {"type": "approval.request", "id": id_, "sessionId": "s1", "kind": "permission"}
     await host.send({**request, "detail": detail})
 
@@ -139,8 +150,7 @@ async def _lists(walk: Walk) -> None:
     screen = walk.screen
     screen.keys("5")
     await walk.brings("by-tool", "Calls by tool")
-    walk.press("by-tool")
-    await screen.gone("Calls by tool")
+    await walk.goes("by-tool", "Calls by tool")
     for action, number in (("down", 0), ("down", 1), ("up", 0), ("up", 1)):
         walk.press(action, number)
     for action, number in (("last", 0), ("last", 1), ("first", 0), ("first", 1)):
@@ -160,32 +170,39 @@ async def _lists(walk: Walk) -> None:
     await walk.brings("next-pane", "2 Turns")
     walk.press("previous-pane")
     screen.keys("2")
-    await walk.goes("zoom", "3 Streams")
-    await walk.brings("zoom", "3 Streams")
+    await walk.goes("zoom", "─ 3 Streams")
+    await walk.brings("zoom", "─ 3 Streams")
     await walk.brings("actions", "fold all turns")
     await walk.goes("close-sheet", "fold all turns")
+    screen.resize(160, 45)
+    await screen.seen("─ 3 Streams   4 Providers")
+    await walk.brings("into-detail", "← back")
+    await walk.goes("out-of-detail", "← back")
+    screen.resize(120, 36)
+    await screen.seen("─ 5 Calls")
 
 
 async def _streams(walk: Walk) -> None:
     """Read streams: pause, older lines, levels, together, to the sides."""
     screen = walk.screen
     screen.keys("3")
-    await walk.goes("zoom", "1 Sessions")
+    await walk.goes("zoom", "─ 1 Sessions")
     await screen.seen("line 8 of the log")
     await walk.brings("pause", "paused")
     walk.press("pause")
     await screen.seen("following")
     await walk.brings("older", "no older|oldest|beginning|first line|not following")
-    await walk.brings("previous-inject", "▌.*→ sent to Fix pairing")
-    await walk.brings("next-inject", "No inject or failure after")
-    await walk.brings("levels", "surface|inject")
+    await walk.brings("previous-inject", "▌.*→ .*to Fix pairing")
+    await walk.brings("next-inject", "No line sent to the agent")
+    await walk.brings("levels", "shown to you|sent to the agent")
     walk.press("levels")
     walk.press("levels")
     await walk.brings("go-to-time", "Go to a time")
-    screen.keys("Escape")
-    await screen.gone("Go to a time")
+    await walk.escape("Go to a time")
     await walk.brings("wrap", "wrapped")
     await walk.goes("wrap", "wrapped")
+    await walk.brings("hide-above", "what was above is hidden")
+    await walk.goes("hide-above", "what was above is hidden")
     await walk.brings("next-stream", "another stream")
     await walk.brings("right", "→ 8")
     await walk.brings("right", "→ 16", 1)
@@ -194,7 +211,7 @@ async def _streams(walk: Walk) -> None:
     await walk.brings("previous-stream", "line 8 of the log")
     await walk.brings("mark-stream", r"\+ log@")
     await walk.goes("mark-stream", r"\+ log@")
-    await walk.brings("zoom", "1 Sessions")
+    await walk.brings("zoom", "─ 1 Sessions")
 
 
 async def _sheets(walk: Walk) -> None:
@@ -203,32 +220,36 @@ async def _sheets(walk: Walk) -> None:
     screen.keys("5")
     await walk.brings("open", "run by")
     await walk.brings("next-item", "← 2 of")
-    await walk.brings("previous-item", "1 of")
-    await walk.goes("close-sheet", "1 of", 1)
-    await walk.brings("next-failure", "2 Turns: Fix pairing")
-    screen.keys("Enter")
+    await walk.brings("previous-item", "← 1 of")
+    await walk.goes("close-sheet", "← 1 of", 1)
+    await walk.brings("next-failure", "session +Fix pairing")
     await walk.brings("raw", '"callId"')
     walk.press("raw")
-    await walk.goes("close-sheet", "Esc close")
-    await walk.brings("help", "In a pane")
+    await walk.goes("close-sheet", "Esc back")
+    await walk.brings("help", "Signs on this screen")
+    await walk.goes("close-sheet", "Signs on this screen")
+    await walk.brings("help", "Signs on this screen", 1)
     await walk.brings("topics", "Topics")
-    screen.keys("Escape")
-    await screen.gone("Topics")
+    await walk.escape("Topics")
     screen.keys("q")
     for number in (0, 1):
         await walk.brings("commands", "Search for commands", number)
-        screen.keys("Escape")
-        await screen.gone("Search for commands")
+        await walk.escape("Search for commands")
     await walk.brings("start-session", "Start a session without a screen")
-    screen.keys("Escape")
-    await screen.gone("Start a session without a screen")
+    await walk.escape("Start a session without a screen")
     await walk.brings("stored", "Copilot has stored no session")
-    screen.keys("Escape")
-    await screen.gone("Stored sessions")
+    await walk.escape("Stored sessions")
     for number in (0, 1):
         await walk.brings("find", "All words must be there", number)
-        screen.keys("Escape")
-        await screen.gone("All words must be there")
+        await walk.escape("All words must be there")
+    screen.type(":query SELECT tool, state FROM calls")
+    await screen.seen("SELECT tool, state FROM calls")
+    screen.keys("Enter", "Enter")
+    await screen.seen("2 rows")
+    await walk.brings("export", "Write 2 rows into a file")
+    screen.type("c")
+    await screen.seen("Written into")
+    await walk.escape("2 rows")
 
 
 async def _second(screen: Screen) -> None:
@@ -250,12 +271,10 @@ async def _requests(walk: Walk, host: Host) -> None:
     await walk.brings("allow", "Enter allows it, this once")
     await walk.brings("keep", "Enter allows exactly this")
     await walk.brings("make-rule", "Enter writes the rule")
-    screen.keys("Escape")
-    await screen.gone("Enter writes the rule")
+    await walk.escape("Enter writes the rule")
     await walk.brings("deny", "Enter denies")
     await walk.brings("deny-and-tell", "message to the agent")
-    screen.keys("Escape")
-    await screen.gone("message to the agent")
+    await walk.escape("message to the agent")
     await walk.brings("deny", "Enter denies")
     await asyncio.to_thread(screen.press, "Enter", lambda: screen.find("Enter denies") is None)
     answer = await host.expect("approval.answer", id="r1")
@@ -273,7 +292,7 @@ async def _emitters(walk: Walk, host: Host, folder: Path) -> None:
     await host.open("s3", label="Emitting", cwd=str(folder))
     await screen.seen("2 waiting")
     screen.keys("a")
-    await screen.seen("has 2 emitters that are to start")
+    await screen.seen("2 emitters that are to start")
     await walk.brings("one-by-one", "answer all 2 of this file together")
     await walk.goes("one-by-one", "answer all 2 of this file together")
     for _ in range(2):  # its lock of half a second goes by
@@ -292,16 +311,89 @@ async def _emitters(walk: Walk, host: Host, folder: Path) -> None:
     await screen.seen("○ hourly +waiting")
     screen.keys("z", "Enter")
     await screen.seen("lines +2 read|runs +2")
-    screen.keys("Escape")
-    await screen.gone("Esc closes")
+    await walk.escape("Esc back")
     walk.press("emitter-run")
     screen.keys("Enter")
     await screen.seen("runs +3")
-    screen.keys("Escape")
-    await screen.gone("Esc closes")
+    await walk.escape("Esc back")
     screen.keys("z", "j")
     await _filter(walk)
     await walk.brings("emitter-lines", "the first tick")
+
+
+async def _goals(walk: Walk) -> None:
+    """Open a goal of the session that is selected, and work on it."""
+    screen = walk.screen
+    screen.keys("8")
+    await walk.brings("goal-open", "a command that is to end with exit code 0")
+    screen.type("pytest -q")
+    screen.keys("Enter")
+    await screen.seen("pytest -q +active")
+    screen.keys("z")
+    await walk.brings("goal-send-back", "pytest -q +active.* on ")
+    await walk.brings("goal-verify", "0 of 1 ○")
+    await walk.brings("goal-note", "Note at pytest -q")
+    screen.type("first the cart")
+    screen.keys("Enter")
+    await screen.gone("Note at pytest -q")
+    await walk.brings("goal-achieved", "Is pytest -q achieved")
+    screen.keys("n")
+    await screen.gone("Is pytest -q achieved")
+    screen.keys("Enter")
+    await screen.seen("Esc back")
+    await walk.brings("trace", r"\d spans?\b")
+    await walk.goes("trace", r"\d spans?\b")
+    await walk.escape("Esc back")
+    screen.keys("z")
+
+
+async def _changes(walk: Walk, host: Host, folder: Path) -> None:
+    """See what a session changed; choose what it is compared with; mark it, and note something;
+    open the editor at a line."""
+    screen = walk.screen
+    repository(folder)
+    shell = {"shellTools": ["bash"], "reservedTools": ["bash"]}
+    await host.open("s4", label="Selling", cwd=str(folder), can=["tell"], **shell)
+    screen.keys("1", "g")
+    await screen.seen("Selling")
+    for _ in range(9):
+        if screen.find("▌.*Selling"):
+            break
+        before = screen.text()
+        screen.keys("Down")
+        await until_async(lambda shown=before: screen.text() != shown, what=screen.text)
+    screen.keys("7")
+    await screen.seen("has changed no file since its start")
+    (folder / "cart.py").write_text("old\nnew\n")
+    await host.send(
+        {"type": "session.event", "sessionId": "s4", "event": "session.idle", "data": {}}
+    )
+    await screen.seen(r"cart\.py.* \+1")
+    await walk.brings("changes-since", "changed since")
+    await walk.escape("changed since")
+    await walk.goes("changes-seen", "not seen")
+    await walk.brings("changes-note", "Note on cart.py")
+    screen.keys("w", "h", "y", "Enter")
+    await screen.seen("1 note")
+    screen.keys("Enter")
+    await screen.seen("2 │ .new")
+    await walk.brings("changes-editor", r"editing \+2 .*/cart\.py")
+    screen.keys("Enter")
+    await screen.seen("2 │ .new")
+    screen.keys("Escape")
+    await screen.seen(r"cart\.py.* \+1")
+    await walk.brings("changes-tell", "1 note, ")
+    await walk.escape("1 note, ")
+
+
+def repository(folder: Path) -> None:
+    """Make a repository with one commit."""
+    folder.mkdir()
+    (folder / "cart.py").write_text("old\n")
+    environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    names = ("-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run(["git", *names, *words], cwd=folder, check=True, env=environ)
 
 
 async def _filter(walk: Walk) -> None:
@@ -314,7 +406,7 @@ async def _filter(walk: Walk) -> None:
     await screen.seen("1 would change")
     screen.keys("Enter")
     await screen.gone("Enter takes the pattern")
-    await walk.brings("rule-outcome", "1 +surface")
+    await walk.brings("rule-outcome", "1 +shown to you")
     await walk.brings("rule-edit", "Enter takes the pattern")
     screen.type("s*")
     screen.keys("Enter")
@@ -323,10 +415,10 @@ async def _filter(walk: Walk) -> None:
     await screen.seen("Enter takes the pattern")
     screen.type("first")
     screen.keys("Enter")
-    await screen.seen("2 +inject +first")
-    await walk.brings("rule-up", "1 +inject +first")
-    await walk.brings("rule-down", "2 +inject +first")
-    await walk.goes("rule-remove", "inject +first")
+    await screen.seen("2 +sent to the agent +first")
+    await walk.brings("rule-up", "1 +sent to the agent +first")
+    await walk.brings("rule-down", "2 +sent to the agent +first")
+    await walk.goes("rule-remove", "sent to the agent +first")
     await walk.goes("rule-write", "Filter of ticks")
     await screen.seen("Written into")
 
@@ -363,6 +455,14 @@ async def _orders(walk: Walk, host: Host, provider: Provider, gateway: Gateway) 
     """Tell a session something; undo the move of a provider."""
     screen = walk.screen
     screen.keys("1", "g")
+    await walk.brings("mark-session", "1 marked")
+    await walk.goes("mark-session", "1 marked")
+    await walk.brings("actions", "its tools: what they cost")
+    screen.keys("t")
+    await screen.seen("Tools of .* on, ~")
+    await walk.brings("switch-tool", "all off")
+    await walk.goes("switch-tool", "all off")
+    await walk.goes("close-sheet", "Tools of ")
     await walk.brings("tell", "after this turn|Tell")
     screen.type("stop it")
     walk.press("tell-way")
@@ -405,7 +505,11 @@ async def test_every_key_does_what_the_table_says(
 ) -> None:
     host, provider = await _world(gateway)
     argv = tapui_argv("--no-attach", "--port", str(gateway.port))
-    screen = tmux.start(argv, env=home.env(), cwd=home.root, size=(120, 36))
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho "editing $*"\nread line\n')
+    editor.chmod(0o755)
+    env = home.env(EDITOR=str(editor))
+    screen = tmux.start(argv, env=env, cwd=home.root, size=(120, 36))
     walk = Walk(screen)
     # What a key does depends on what there is: the panes have their names before their rows.
     await screen.seen("Fix pairing")
@@ -416,9 +520,14 @@ async def test_every_key_does_what_the_table_says(
         await _requests(walk, host)
         await _workbench(walk, provider)
         await _orders(walk, host, provider, gateway)
+        await _goals(walk)
+        await _changes(walk, host, tmp_path / "shop")
         await _emitters(walk, host, tmp_path)
     assert gateway.stop() == 0
-    await walk.brings("start-here", "Nothing is attached")
+    # The old screen may say "Nothing is attached" too: it has to be gone before the next key.
+    await screen.seen("start a gateway")
+    await walk.goes("start-here", "start a gateway")
+    await screen.seen("Nothing is attached")
     await walk.brings("demo", r"\(demo\)")
     await screen.seen("ci-watch")
     walk.press("quit")

@@ -28,6 +28,26 @@ async def test_a_recorded_session_is_gone_through(gateway: Gateway, tmux: Tmux, 
     assert screen.wait_dead() == 0
 
 
+async def test_the_records_are_asked_in_a_replay(gateway: Gateway, tmux: Tmux, home: Home) -> None:
+    host, watching, _ = await ask_permission(gateway)
+    async with host, watching:
+        pass
+    assert gateway.stop() == 0
+    assert home.run("query", "denied").returncode == 0, "the records are indexed"
+    argv = tapui_argv("replay", "s1")
+    screen = tmux.start(argv, env=home.env(), cwd=home.root, size=(120, 36))
+    found = await screen.seen(r"REPLAY.*event (\d+) of (\d+)")
+    screen.type(":query SELECT ts, kind, state, ref FROM approvals")
+    await screen.seen("ask the records")
+    screen.keys("Enter", "Enter")
+    await screen.seen("permission.*approvals/")
+    screen.keys("Enter")  # the replay goes to the record
+    await screen.gone("permission.*approvals/")
+    await screen.seen(rf"event (?!{found[2]} )\d+ of {found[2]}")
+    screen.keys("q")
+    assert screen.wait_dead() == 0
+
+
 def test_without_records_there_is_no_screen(home: Home) -> None:
     done = home.run("replay")
     assert (done.returncode, done.stdout) == (1, "")

@@ -160,9 +160,12 @@ def test_what_is_begun_behind_the_shell_waits_until_it_is_brought_to_the_front(
     screen = tmux.start(["bash", "--norc", "--noprofile", "-i"], env=env, cwd=home.root)
     screen.type(f"{tapui_argv()[0]} {args} &\n")
     shell = psutil.Process(screen.pid)
-    for word in ("bg", "fg"):
-        until(lambda: has_stopped(shell), what="it waits")
-        screen.type(f"clear; {word}\n")
+    until(lambda: has_stopped(shell), what="it waits")
+    screen.type("clear; bg; echo con''tinued\n")
+    # Before the shell has continued it, it is still stopped from its start.
+    screen.wait_for("^continued")
+    until(lambda: has_stopped(shell), what="it waits behind the shell")
+    screen.type("clear; fg\n")
     screen.wait_for("1 Sessions")
     assert not screen.find("internal error")
     # What is typed before the tower has its terminal again is lost.

@@ -7,6 +7,7 @@ import pytest
 
 from tapui.files.locked_folder import FolderHeldError
 from tapui.records import register
+from tapui.records.ledger_files import LedgerFile, folder_of
 from tapui.records.retention import expire, kept_sessions, remove
 from tests.records.turns import Writer, closed, opened, refused, started
 
@@ -112,3 +113,31 @@ def test_a_folder_of_results_that_is_a_link_is_not_followed(folder: Path, tmp_pa
 
 def test_removing_what_is_gone_is_no_error(tmp_path: Path) -> None:
     remove([tmp_path / "nowhere"])
+
+
+def ledger(state: Path, session_id: str) -> Path:
+    """Keep a ledger of a session; return its folder."""
+    file = LedgerFile(state, session_id)
+    file.open()
+    file.append(b"fact\n")
+    file.close()
+    return folder_of(state, session_id)
+
+
+def test_a_session_goes_with_its_ledger(state: Path, folder: Path) -> None:
+    kept = ledger(state, "s1")
+    (first,) = [one for one in kept_sessions(state) if one.session_id == "s1"]
+    assert kept in first.folders
+    remove(first.folders)
+    assert not folder.exists()
+    assert not kept.exists()
+
+
+def test_an_old_ledger_without_records_goes_and_one_in_use_stays(state: Path) -> None:
+    old, used = ledger(state, "s7"), ledger(state, "s8")
+    age(state / "ledgers", 91)
+    open_one = LedgerFile(state, "s8")
+    open_one.open()
+    expire(state, 90, NOW)
+    assert (old.exists(), used.exists()) == (False, True)
+    open_one.close()

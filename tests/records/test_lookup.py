@@ -4,11 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from tapui.core.effects import LinesBefore, ReadRecords, RecordsAbout
+from tapui.core.effects import LinesBefore, ReadRecords, RecordsAbout, SpansBetween
 from tapui.records import lookup
-from tapui.wire.events import StreamPosted
+from tapui.wire.events import SpanEnded, StreamPosted
 from tapui.wire.message import Line
 from tests.records.turns import Writer, closed, finished, opened, stamp, started
+from tests.telemetry.spans import span
 
 
 def posted(stream: str, seq: int, session_id: str = "s1") -> StreamPosted:
@@ -84,3 +85,45 @@ def test_a_look_up_passes_a_bounded_number_of_records(
         folder = writer.journal.folder_of("s1")
         writer.turn(closed("s1"))
     assert lines(folder, "r1", "a@x", 50, 100) == [16, 17, 18, 19, 20]
+
+
+def spans(folder: Path, since: int, until: int = 0, most: int = 10, **more: str) -> list[int]:
+    """Return the numbers of the spans between two events."""
+    upto = stamp(until) if until else ""
+    asked = ReadRecords(1, "s1", SpansBetween(stamp(since), upto, most, **more))
+    found = lookup.find(folder, "", asked)
+    return [int(entry.event.span.span_id, 16) for entry in found]  # type: ignore[union-attr]
+
+
+def ended(number: int, session_id: str = "s1", **fields: str) -> SpanEnded:
+    return SpanEnded(span(number, **fields), session_id)
+
+
+def test_spans_of_a_time_over_rotated_files_and_runs(state: Path, workspace: Path) -> None:
+    with Writer(state, run="r0") as writer:
+        writer.turn(opened("s1", workspace), ended(2), ended(3))
+    with Writer(state, file=2_000) as writer:
+        writer.turn(opened("s1", workspace))
+        for number in range(2, 41):
+            writer.turn(ended(number))
+        folder = writer.journal.folder_of("s1")
+    assert len(list(folder.glob("traces.*.jsonl"))) > 2
+    assert spans(folder, 36) == [36, 37, 38, 39, 40]
+    assert spans(folder, 10, 13) == [10, 11, 12, 13]
+    assert spans(folder, 10, 30, most=3) == [28, 29, 30]
+    assert spans(folder, 2, 4, most=9) == [2, 3, 2, 3, 4]
+    assert spans(folder, 41) == []
+
+
+def test_spans_of_one_trace_and_session_and_no_damaged_ones(state: Path, workspace: Path) -> None:
+    other = "f" * 32
+    with Writer(state) as writer:
+        writer.turn(opened("s1", workspace))
+        writer.turn(ended(1), ended(2, trace_id=other), ended(3, session_id="s2"))
+        writer.turn(ended(4, name="route", tool=other))
+        folder = writer.journal.folder_of("s1")
+    with (folder / "traces.jsonl").open("ab") as file:
+        file.write(b'{"run":"r1","seq":9,"ts":"2027"}\n{"torn')
+    assert spans(folder, 1) == [1, 2, 4]
+    assert spans(folder, 1, trace_id=other) == [2]
+    assert spans(folder, 1, trace_id="e" * 32) == []

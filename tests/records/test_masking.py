@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tapui.records import reader
 from tapui.records.journal import Journal
@@ -66,6 +67,12 @@ def test_secrets_of_known_forms_are_masked(form: str, before: str) -> None:
 
 
 @pytest.mark.parametrize("form", SECRETS)
+def test_in_text_that_is_no_record_they_are_masked_as_well(form: str) -> None:
+    kept, secret = SECRETS[form]
+    assert Masks().masked_text(f"a {kept}{secret}\nafter") == f"a {kept}{MASK}\nafter"
+
+
+@pytest.mark.parametrize("form", SECRETS)
 def test_a_secret_in_json_that_is_text_in_json_is_masked(form: str) -> None:
     kept, secret = SECRETS[form]
     inner = msgspec.json.encode({"env": f"\n{kept}{secret}"}).decode()
@@ -79,6 +86,20 @@ def test_a_secret_in_json_that_is_text_in_json_is_masked(form: str) -> None:
     assert isinstance(record.event, ev.CallFinished)
     assert record.event.call.args_cut is not None
     assert msgspec.json.decode(record.event.call.args_cut.head) == {"env": f"\n{kept}{MASK}"}
+
+
+@pytest.mark.parametrize("form", SECRETS)
+@pytest.mark.parametrize("place", ["head", "tail", "cwd"])
+def test_a_secret_in_what_a_shell_told_is_masked(form: str, place: str) -> None:
+    kept, secret = SECRETS[form]
+    shell = replace(subjects.Shell("1", head="a", tail="b", cwd="/c"), **{place: f"{kept}{secret}"})
+    call = subjects.Call("c1", "s1", "copilot", "bash", "done", stamp(0), shell=shell)
+    for event in (ev.CallFinished("s1", call), ev.CallExited("s1", call)):
+        record = reader.parse(Masks().masked(line_of(event))[:-1])
+        assert record is not None
+        assert isinstance(record.event, ev.CallFinished | ev.CallExited)
+        assert record.event.call.shell == replace(shell, **{place: f"{kept}{MASK}"})
+    assert encode(shell) in line_of(event)
 
 
 @pytest.mark.parametrize("text", INNOCENT)

@@ -15,8 +15,18 @@ from tapui.projection.turns.session_events import HAPPENED
 from tapui.records import register
 from tapui.records.reader import Damage
 from tapui.wire import events as ev
-from tapui.wire import subjects
+from tapui.wire import limits, subjects
 from tapui.wire.codec import raw
+from tapui.wire.criteria import (
+    CheckedRun,
+    FileIs,
+    Pointer,
+    Ran,
+    SessionStanding,
+    TurnProof,
+    Verdict,
+)
+from tapui.wire.goals import CheckCounts, ClaimAudit, Goal, GoalCriterion, GoalReport
 from tapui.wire.message import FileResult, Line
 from tapui.wire.turns import FileChange, Step, Turn, TurnHead, TurnSource
 from tests.records.turns import Writer, closed, opened, refused, stamp, started
@@ -119,6 +129,21 @@ happenings = st.fixed_dictionaries(
 ).map(raw_or_none)
 
 
+pointers = st.builds(
+    Pointer, st.sampled_from(["command", "call", "file"]), ids, st.just("recorded"), stamps
+)
+whole_proofs = st.builds(
+    TurnProof,
+    st.sampled_from(["checked", "failed", "unchecked"]),
+    text,
+    st.lists(pointers, max_size=30),
+    st.none() | st.integers(1, 9),
+    st.lists(st.builds(CheckedRun, text, stamps), max_size=2),
+)
+proofs = st.none() | whole_proofs
+standings = st.none() | st.builds(SessionStanding, whole_proofs, stamps)
+
+
 @st.composite
 def sessions(draw: st.DrawFn, id_: str, state: str) -> subjects.Session:
     # "W" stands for a workspace, made when the events are written.
@@ -135,10 +160,46 @@ def _deciding(approval: subjects.Approval, session_id: str | None) -> ev.Approva
     return ev.ApprovalDeciding(approval, "approve", session_id)
 
 
+verdicts = st.builds(
+    Verdict, st.sampled_from(["passed", "failed", "stale", "unknown"]), text
+)  # fmt: skip
+demands = st.builds(Ran, command=text) | st.builds(FileIs, path=text)
+criteria = st.builds(
+    GoalCriterion,
+    ids,
+    text | st.just("x" * limits.MAX_CRITERION),
+    st.none() | demands,
+    verdict=verdicts,
+)
+goal_statuses = st.sampled_from(["active", "paused", "blocked", "achieved", "abandoned"])
+
+
+@st.composite
+def goal_events(draw: st.DrawFn, one: str) -> ev.AnyEvent:
+    goal = Goal(
+        draw(ids), one, draw(text), draw(goal_statuses), draw(st.integers(1, 9)),
+        draw(st.sampled_from(["agent", "person"])), draw(stamps),
+        draw(st.lists(criteria, max_size=3)),
+    )  # fmt: skip
+    report = GoalReport("unverifiable", [], CheckCounts(), draw(ids), draw(stamps), goal.id)
+    return draw(
+        st.sampled_from(
+            [
+                ev.GoalOpened(one, goal),
+                ev.GoalUpdated(one, goal, draw(text)),
+                ev.GoalVerified(one, goal, report),
+                ev.GoalClosed(one, goal),
+                ev.TurnSentBack(one, [goal.id], 1, 3, draw(text)),
+                ev.ClaimsAudited(one, ClaimAudit("supported", [], draw(ids), draw(stamps))),
+            ]
+        )
+    )
+
+
 @st.composite
 def events(draw: st.DrawFn) -> ev.AnyEvent:
     one = draw(session_ids)
-    kind = draw(st.integers(0, 20))
+    kind = draw(st.integers(0, 21))
     provider = draw(providers) if 3 <= kind <= 5 else None
     match kind:
         case 0:
@@ -196,8 +257,18 @@ def events(draw: st.DrawFn) -> ev.AnyEvent:
             return ev.SessionHappened(one, name, draw(st.one_of(happenings, optional_raws)))
         case 19 if draw(st.booleans()):
             return ev.TurnsRestored(one, bounded(draw(st.lists(turns, max_size=3))))
+        case 19 if draw(st.booleans()):
+            return ev.TurnProved(one, stamp(draw(st.integers(1, 20))), draw(proofs))
+        case 19 if draw(st.booleans()):
+            return ev.SessionStood(one, draw(standings))
         case 19:
             return ev.GateChecked(one, draw(gates))
+        case 20:
+            return draw(goal_events(one))
+        case _ if draw(st.booleans()):
+            state = draw(st.sampled_from(["looking", "looked", "failed", "gone"]))
+            error = draw(st.none() | text)
+            return ev.HostLooks(subjects.HostLook(draw(text), state, stamp(1), error))
         case _:
             found = st.builds(subjects.Unattached, ids, text, st.integers(1, 9), text)
             return ev.UnattachedFound(draw(text), draw(st.lists(found, max_size=2)))

@@ -66,9 +66,9 @@ class Replayed:
 
 @asynccontextmanager
 async def replayed(
-    state: Path, size: tuple[int, int] = SIZE, **wiring: object
+    state: Path, size: tuple[int, int] = SIZE, session: str = "s1", **wiring: object
 ) -> AsyncIterator[Replayed]:
-    feed = ReplayFeed(register.folders(state, "s1"), state, "session s1")
+    feed = ReplayFeed(register.folders(state, session), state, f"session {session}")
     app = ReplayApp(feed, **wiring)
     try:
         async with app.run_test(size=size) as pilot:
@@ -82,6 +82,15 @@ def journal(state: Path) -> Writer:
     with Writer(state) as writer:
         play(writer)
     return writer
+
+
+@pytest.mark.usefixtures("journal")
+async def test_changes_say_why_there_are_none(state: Path) -> None:
+    async with replayed(state) as rig:
+        await rig.settled()
+        await rig.pilot.press("7")
+        await rig.until(lambda: "A replay has no folder that could be compared" in rig.text)
+        assert rig.app.changes.read_of("s1").asked_at is None, "nothing is asked of the records"
 
 
 @pytest.mark.usefixtures("journal")
@@ -210,7 +219,7 @@ async def test_what_a_tower_reads_is_that_of_the_moment(state: Path) -> None:
 
 @pytest.mark.usefixtures("journal")
 async def test_its_keys_are_in_the_help_and_those_of_the_person_work(state: Path) -> None:
-    async with replayed(state, (120, 60), keys={"event-back": "A"}) as rig:
+    async with replayed(state, (120, 84), keys={"event-back": "A"}) as rig:
         await rig.settled()
         total = rig.feed.position.total
         await rig.pilot.press("A")

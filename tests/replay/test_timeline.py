@@ -197,7 +197,7 @@ def test_a_survey_can_be_ended(state: Path) -> None:
 def test_the_end_is_known_at_once_from_the_index(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tapui.index.folder_state.CHECKPOINT_BYTES", 1)
+    monkeypatch.setattr("tapui.index.folder_fold.CHECKPOINT_BYTES", 1)
     with Writer(state) as writer:
         play(writer)
         assert bring_up_to_date(state, 30) == "current"

@@ -142,12 +142,13 @@ class Copilot:
     def clear(self) -> str:
         """Begin another session by `/clear`; return its id when the CLI takes prompts again.
 
-        Until its last line about that, the CLI empties its input as it sets itself up.
+        Until its last lines about that, the CLI empties its input as it sets itself up.
         """
         former = self.session_id
         self.prompt("/clear")
         until(lambda: self.session_id != former, what="another session")
-        self.screen.wait_for(r"Started a fresh session(?:.|\n)*MCP Servers reloaded")
+        for last in ("Started a fresh session", "MCP Servers reloaded"):  # in either order
+            self.screen.wait_for(last)
         return self.session_id
 
     def _input(self) -> str | None:
@@ -160,6 +161,18 @@ class Copilot:
         self.screen.wait_for(_CHOICE)
         self.screen.keys("Enter")
         self.screen.wait_gone(dialog)
+
+    def choose_last(self, text: str) -> None:
+        """Take the last choice of the dialog on the screen, which asks for a text, and send it."""
+        last = max(
+            int(one) for one in re.findall(r"^│ . (\d)\. ", self.screen.text(), re.MULTILINE)
+        )
+        for at in range(2, last + 1):
+            self.screen.keys("Down")
+            self.screen.wait_for(rf"^│ {_POINTER} {at}\. ")
+        self.screen.type(text)
+        self.screen.wait_for(text)
+        self.screen.keys("Enter")
 
     def quit(self) -> None:
         """End the CLI as a person does."""

@@ -52,7 +52,15 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
     try:
         yield
     finally:
-        watch.end(is_last=nextitem is None or nextitem.path != item.path)
+        ends_all = nextitem is None
+        watch.end(ends_module=nextitem is None or nextitem.path != item.path, ends_all=ends_all)
+
+
+@pytest.hookimpl
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> None:
+    """Note what outlives a test; what lives as long as all tests is looked at after the last."""
+    if fixturedef.scope in ("module", "class", "package"):
+        watch.outlives()
 
 
 @pytest.fixture

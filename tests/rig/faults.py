@@ -33,6 +33,7 @@ from typing import Any
 import pytest
 
 from tests.rig.left_behind import left_behind
+from tests.rig.processes import files_of
 
 MARKER = "expects_error_log"
 _LOGGERS = ("", "tapui", "asyncio")
@@ -102,11 +103,15 @@ class _Followed:
 
     def faults(self) -> list[Fault]:
         """Return the errors among what was written since the last look."""
-        files = {file for pattern in self._patterns for file in self._folder.glob(pattern)}
-        return [fault for file in sorted(files) for fault in self._news(file)]
+        files = files_of(self._folder, *self._patterns)
+        return [fault for file in files for fault in self._news(file)]
 
     def _news(self, file: Path) -> list[Fault]:
-        with file.open("rb") as opened:
+        try:
+            opened = file.open("rb")
+        except FileNotFoundError:
+            return []  # its process has removed it meanwhile
+        with opened:
             status = os.fstat(opened.fileno())
             key = (status.st_dev, status.st_ino)  # a rotated file is still the same one
             opened.seek(self._read.get(key, 0))
@@ -128,13 +133,15 @@ class Watch:
         self._faults: list[Fault] = []
         self._expected: dict[str, bool] = {}
         self._interpreter = _Interpreter.now()
-        self._has_frozen = False
+        self._lives_on = False
+        """Whether the module has a fixture that outlives a test."""
         self._followed: dict[Path, _Followed] = {}
         self._undo: list[Callable[[], object]] = []
 
     def install(self) -> None:
         """Begin to watch the process."""
         unraisable, thread, freeze = sys.unraisablehook, threading.excepthook, gc.freeze
+        self._freeze = freeze
         call_handler = asyncio.BaseEventLoop.call_exception_handler
         handler = _Records(self.note)
 
@@ -146,11 +153,8 @@ class Watch:
                 self.note(_from_loop(context))
             call_handler(loop, context)
 
-        def noted_freeze() -> None:  # to ask how much is frozen takes as long as to collect it
-            self._has_frozen = True
-            freeze()
-
-        gc.freeze = noted_freeze
+        # What a gateway in this process freezes would not be looked at after its test.
+        gc.freeze = lambda: None
         sys.unraisablehook = lambda unraised: self.note(_from_unraisable(unraised))
         threading.excepthook = lambda ended: self.note(_from_thread(ended))
         asyncio.BaseEventLoop.call_exception_handler = (  # type: ignore[method-assign]
@@ -222,14 +226,19 @@ class Watch:
         if faults:
             pytest.fail("\n\n".join(map(str, faults)), pytrace=False)
 
-    def end(self, *, is_last: bool) -> None:
+    def outlives(self) -> None:
+        """A fixture of the module, or of a class, was set up."""
+        self._lives_on = True
+
+    def end(self, *, ends_module: bool, ends_all: bool) -> None:
         """End a test that has left nothing behind; fail if it has.
 
         After the last test of its module, what lived as long as the module is looked at, too.
         """
         left = _Interpreter.now()
         self._interpreter.restore()
-        self._collect(everything=is_last)
+        self._collect(everything=ends_all or (ends_module and self._lives_on))
+        self._lives_on = self._lives_on and not ends_module
         for process in left_behind():
             self.note(Fault("processes", f"left behind: {process}"))
         self.check()
@@ -245,15 +254,13 @@ class Watch:
         """Collect what the test has dropped.
 
         What was there before it (modules, most of all) is frozen, so that this takes milliseconds
-        and not half a second. With `everything`, and after a test that froze something itself, that
-        is looked through as well.
+        and not half a second. With `everything`, that is looked through as well.
         """
-        if everything or self._has_frozen:
+        if everything:
             gc.unfreeze()
         if gc.collect():
             gc.collect()  # what a finalizer dropped
-        gc.freeze()
-        self._has_frozen = False
+        self._freeze()
 
 
 def _trace(error: BaseException | None) -> str:

@@ -71,11 +71,16 @@ class Home:
         }
 
     def run(
-        self, *args: str, within: float = HUNG, env: Mapping[str, str] | None = None
+        self,
+        *args: str,
+        within: float = HUNG,
+        env: Mapping[str, str] | None = None,
+        cwd: str | None = None,
     ) -> "subprocess.CompletedProcess[str]":
         """Run `tapui` with `args` to its end, without a terminal."""
         done = subprocess.run(
             tapui_argv(*args),
+            cwd=cwd,
             env=dict(env or self.env()),
             stdin=subprocess.DEVNULL,
             capture_output=True,

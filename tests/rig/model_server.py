@@ -37,7 +37,11 @@ class Rule:
     needs: str | None = None
     times: int = 1
     delay: float = 0.0
+    status: int = 200
+    """The HTTP status; of another than 200 an error is the answer."""
     until: threading.Event | None = None
+    thought: str = ""
+    """What the model thought before its answer; only of one that is streamed."""
 
     def fits(self, request: "Request") -> bool:
         """Return whether the rule answers this request."""
@@ -51,12 +55,17 @@ class Rule:
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked: the last message's role and text, the tools on offer, everything."""
+    """What was asked: the last message's role and text, the tools on offer, everything.
+
+    `options` are the fields beside messages and tools, `headers` those of HTTP in lower case.
+    """
 
     role: str
     text: str
     tools: list[str]
     messages: list[dict[str, Any]]
+    options: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 class ModelServer:
@@ -112,14 +121,16 @@ class ModelServer:
             raise AssertionError(f"no such request within {within:g} s; there were {asked}")
         return request
 
-    def answer(self, body: dict[str, Any]) -> tuple[str, list[dict[str, Any]]]:
-        """Note a request; return the text and tool calls that answer it."""
+    def answer(self, body: dict[str, Any], headers: dict[str, str]) -> Rule:
+        """Note a request; return the rule that answers it."""
         messages = body.get("messages") or [{}]
         request = Request(
             role=messages[-1].get("role", ""),
             text=_text(messages[-1]),
             tools=[tool["function"]["name"] for tool in body.get("tools") or []],
             messages=messages,
+            options={name: one for name, one in body.items() if name not in ("messages", "tools")},
+            headers=headers,
         )
         with self._changed:
             self.requests.append(request)
@@ -128,13 +139,13 @@ class ModelServer:
                 rule.times -= 1
             self._changed.notify_all()
         if rule is None:
-            return "[no rule]", []
+            return Rule(text="[no rule]")
         if rule.delay:
             self._closing.wait(rule.delay)
         while rule.until is not None and not self._closing.is_set():
             if rule.until.wait(0.1):
                 break
-        return rule.text, [_call(i, *call) for i, call in enumerate(rule.calls)]
+        return rule
 
 
 def _text(message: dict[str, Any]) -> str:
@@ -180,12 +191,17 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.endswith("/chat/completions"):
             self._json(404, {"error": {"message": f"no {self.path} here"}})
             return
-        text, calls = self.server.model.answer(body)
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        rule = self.server.model.answer(body, headers)
+        text, calls = rule.text, [_call(i, *call) for i, call in enumerate(rule.calls)]
+        if rule.status != 200:
+            self._json(rule.status, {"error": {"message": text, "code": "played"}})
+            return
         if body.get("stream"):
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.end_headers()
-            for chunk in _chunks(text, calls):
+            for chunk in _chunks(text, calls, rule.thought):
                 self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
             self.wfile.write(b"data: [DONE]\n\n")
             return
@@ -215,13 +231,15 @@ def _reason(calls: list[dict[str, Any]]) -> str:
     return "tool_calls" if calls else "stop"
 
 
-def _chunks(text: str, calls: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _chunks(text: str, calls: list[dict[str, Any]], thought: str) -> Iterator[dict[str, Any]]:
     def chunk(delta: dict[str, Any], reason: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "finish_reason": reason}
         return {**head, "choices": [choice]}
 
     head = _head("chat.completion.chunk")
     yield chunk({"role": "assistant", "content": ""})
+    if thought:
+        yield chunk({"reasoning_content": thought})
     for word in re.findall(r"\S+\s*", text):
         yield chunk({"content": word})
     for call in calls:

@@ -46,3 +46,13 @@ def module_in(folder: Path) -> Path:
         shutil.copy(file, folder)
     (folder / "package.json").write_text('{"type": "module"}')
     return folder
+
+
+def package(name: str, folder: Path) -> None:
+    """Let programs in a folder import a package of the lock file; skips the test without it."""
+    found = _MODULES / name
+    if not found.exists():
+        missing(f"the package {name} is not installed (npm ci in tests/live)")
+    modules = folder / "node_modules"
+    modules.mkdir(parents=True, exist_ok=True)
+    (modules / name).symlink_to(found.resolve())

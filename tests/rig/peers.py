@@ -246,10 +246,10 @@ class Tower(Peer):
         tower.snapshot = await tower.expect("tower.snapshot")
         return tower
 
-    async def event(self, kind: str, *, within: float = HUNG) -> Json:
-        """Return the next event of `kind`; events of other kinds before it are dropped."""
+    async def event(self, kind: str, *, having: str = "kind", within: float = HUNG) -> Json:
+        """Return the next event of `kind` with a field; other events before it are dropped."""
         async with asyncio.timeout(within):
             while True:
                 event: Json = (await self.expect("tower.event", within=within))["event"]
-                if event["kind"] == kind:
+                if event["kind"] == kind and having in event:
                     return event

@@ -1,7 +1,8 @@
-"""What other processes do, where each of them may end between two looks."""
+"""What other processes do, where each of them may end, and remove files, between two looks."""
 
 import contextlib
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 
@@ -27,3 +28,13 @@ def below(pid: int, is_wanted: Callable[[list[str]], bool]) -> list[psutil.Proce
             if is_wanted(one.cmdline()):
                 found.append(one)
     return found
+
+
+def files_of(folder: Path, *patterns: str) -> list[Path]:
+    """Return the files of a folder that match, by path.
+
+    A folder in it that is removed in the middle of the search ends that of `Path.glob`.
+    """
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            return sorted({found for pattern in patterns for found in folder.glob(pattern)})

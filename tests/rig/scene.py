@@ -8,6 +8,7 @@ came of it in a folder.
 import contextlib
 import itertools
 import json
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from typing import Any, Literal, Self
 
 import psutil
 
+from tapui.runtime.processes.sights import system
 from tests.rig import escapes, played_agent, raw_client
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.peers import Host, Json, Peer
@@ -30,6 +32,10 @@ WITHIN = HUNG
 Fate = Literal["refused", "taken", "asked", "ended"]
 ASKED = ("terminal", "command")
 """Kinds of approvals that let a process answer."""
+
+
+def _tick() -> int:
+    return int(system.now() * os.sysconf("SC_CLK_TCK"))
 
 
 def python(module: Any, *args: str) -> str:
@@ -278,6 +284,9 @@ class Scene:
         """
         folder = self.home.root / name
         folder.mkdir()
+        # Starts are counted in ticks of 10 ms: what was opened in the same one is not older.
+        before = _tick()
+        await until_async(lambda: _tick() > before, what="a tick later")
         (terminal or self._for_agent).enter(python(played_agent, str(folder)))
         await until_async((folder / "pid").exists, within=WITHIN, what="the agent runs")
         self._agents.append(psutil.Process(self.pid_of(folder)))

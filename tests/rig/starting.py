@@ -2,18 +2,21 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import TypeVar
 
 from tests.rig.peers import Json, Peer
 
 SAID = "here I am"
+HostT = TypeVar("HostT", bound="StartingHost")
 
 
 class StartingHost(Peer):
     """Answers starts, prompts and ends until it is closed; `asked` holds the permissions that its
-    agent asks for first, and `starts` what it was told to start."""
+    agent asks for first, `more` fields of its sessions, and `starts` what it was told to start."""
 
     asked: Sequence[Json] = ()
     problem: Json | None = None
+    more: Json = {}  # noqa: RUF012 - never changed
     says = SAID
 
     async def live(self) -> None:
@@ -38,7 +41,7 @@ class StartingHost(Peer):
 
     async def _begin(self, told: Json, id_: str) -> None:
         session = {"id": id_, "label": "x", "cwd": told.get("folder", "/"), "start": told["id"]}
-        session |= {"headless": True, "can": ["tell", "stop", "close"]}
+        session |= {"headless": True, "can": ["tell", "stop", "close"], **self.more}
         await self.send({"type": "session.open", "session": session})
         await self.send({"type": "session.started", "id": told["id"], "sessionId": id_})
 
@@ -50,17 +53,22 @@ class StartingHost(Peer):
             request = {"type": "approval.request", "id": f"{id_}-r{number}", "sessionId": id_}
             await self.send({**request, "kind": "permission", "detail": detail})
             await self.expect("approval.answer", id=f"{id_}-r{number}")
-        await self._event(id_, "assistant.message", content=self.says)
+        await self._work(id_)
         await self._event(id_, "session.idle")
+
+    async def _work(self, id_: str) -> None:
+        await self._event(id_, "assistant.message", content=self.says)
 
     async def _event(self, id_: str, name: str, **data: object) -> None:
         message = {"type": "session.event", "sessionId": id_, "event": name, "data": data}
         await self.send(message)
 
 
-async def start_host(url: str, internal_token: str) -> tuple[StartingHost, "asyncio.Task[None]"]:
+async def start_host(
+    url: str, internal_token: str, kind: type[HostT] = StartingHost
+) -> tuple[HostT, "asyncio.Task[None]"]:
     """Connect such a host; return it with the task that it lives in."""
-    host = await StartingHost.connect(url, token=internal_token)
+    host = await kind.connect(url, token=internal_token)
     hello = {"type": "host.hello", "name": "copilot", "kind": "test", "protocolVersion": 2}
     await host.send({**hello, "starts": True})
     await host.expect("host.ack")

@@ -1,8 +1,14 @@
 """Sessions on disk, as Copilot leaves them there."""
 
 import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 
+NOTHING: Mapping[str, str] = MappingProxyType({})
 ABOUT = """\
 id: s1
 cwd: /work/app
@@ -35,3 +41,21 @@ def store(
     )
     os.utime(folder / "events.jsonl", (used, used))
     return folder
+
+
+@contextmanager
+def held(folder: Path, environ: Mapping[str, str] = NOTHING) -> Iterator[int]:
+    """Let a program with this environment have the session open; yield its number."""
+    program = subprocess.Popen(
+        [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(environ),
+    )
+    try:
+        assert program.stdout is not None
+        program.stdout.readline()  # its environment can be read now
+        (folder / f"inuse.{program.pid}.lock").write_text(str(program.pid))
+        yield program.pid
+    finally:
+        program.communicate()

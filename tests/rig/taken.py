@@ -1,4 +1,4 @@
-"""Waiting until the agent of a real CLI session can call what providers offer to it."""
+"""Waiting until the agent of a real session can call what providers offer to it."""
 
 import json
 
@@ -7,21 +7,21 @@ from tests.rig.gateway import Home
 from tests.rig.waiting import until
 
 
+def are_taken(home: Home, session_id: str, *, providers: int = 0) -> bool:
+    """Return whether a session is open, has so many `providers` at least, and has taken the newest
+    list of its tools."""
+    said = home.run("status", "--json").stdout
+    sessions = json.loads(said)["state"]["sessions"] if said else []
+    return any(
+        one["id"] == session_id and one.get("toolsTaken") and len(one["providers"]) >= providers
+        for one in sessions
+    )
+
+
 def wait_for_tools(home: Home, copilot: Copilot, *, providers: int = 0) -> None:
-    """Wait until the CLI's session is open, has so many `providers` at least, and has taken the
-    newest list of its tools."""
-
-    def status() -> str:
-        return home.run("status", "--json").stdout
-
-    def are_taken() -> bool:
-        said = status()
-        sessions = json.loads(said)["state"]["sessions"] if said else []
-        return any(
-            one["id"] == copilot.session_id
-            and one.get("toolsTaken")
-            and len(one["providers"]) >= providers
-            for one in sessions
-        )
-
-    until(are_taken, within=30, what=lambda: f"the tools are taken: {status()}")
+    """Wait until this is so for the session of a CLI."""
+    until(
+        lambda: are_taken(home, copilot.session_id, providers=providers),
+        within=30,
+        what=lambda: f"the tools are taken: {home.run('status', '--json').stdout}",
+    )

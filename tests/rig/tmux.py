@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from tapui.tower.requests.approval_sheet import DEAF_SECONDS
+from tapui.tower.requests.request_detail import DEAF_SECONDS
 from tests.rig.waiting import HUNG, until, until_async
 
 _CONF = """\
@@ -107,6 +107,8 @@ class Screen:
     def __init__(self, tmux: Tmux, name: str) -> None:
         self._tmux = tmux
         self.name = name
+        self._seen: set[str] = set()
+        """Patterns that were waited for, and so have been on the screen."""
 
     @property
     def pid(self) -> int:
@@ -201,12 +203,16 @@ class Screen:
 
     def wait_for(self, pattern: str, *, within: float = HUNG) -> re.Match[str]:
         """Wait until the screen shows `pattern`."""
-        return until(
+        found = until(
             lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
         )
+        self._seen.add(pattern)
+        return found
 
     def wait_gone(self, pattern: str, *, within: float = HUNG) -> None:
-        """Wait until the screen no longer shows `pattern`."""
+        """Wait until the screen no longer shows `pattern`, which was waited for before: what is not
+        there yet would count as gone."""
+        self._has_been_seen(pattern)
         until(
             lambda: not self.find(pattern),
             within=within,
@@ -215,17 +221,24 @@ class Screen:
 
     async def seen(self, pattern: str, *, within: float = HUNG) -> re.Match[str]:
         """As `wait_for`, from a coroutine."""
-        return await until_async(
+        found = await until_async(
             lambda: self.find(pattern), within=within, what=lambda: self._story(repr(pattern))
         )
+        self._seen.add(pattern)
+        return found
 
     async def gone(self, pattern: str, *, within: float = HUNG) -> None:
         """As `wait_gone`, from a coroutine."""
+        self._has_been_seen(pattern)
         await until_async(
             lambda: not self.find(pattern),
             within=within,
             what=lambda: self._story(f"{pattern!r} gone"),
         )
+
+    def _has_been_seen(self, pattern: str) -> None:
+        assert pattern in self._seen, f"wait for {pattern!r} before you wait until it is gone"
+        self._seen.discard(pattern)
 
     def wait_dead(self, *, within: float = HUNG) -> int | None:
         """Wait until the program has ended; return its exit status (None after a signal)."""

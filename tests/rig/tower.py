@@ -26,7 +26,7 @@ class TowerProcess:
         tmux: Tmux,
         home: Home,
         *args: str,
-        size: tuple[int, int] = (120, 36),
+        size: tuple[int, int] = (160, 45),
         env: Mapping[str, str] | None = None,
         record: Path | None = None,
         cwd: Path | None = None,

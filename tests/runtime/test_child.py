@@ -171,8 +171,9 @@ def test_flood_is_read_at_a_bounded_rate_and_nothing_of_it_is_lost(
         began = time.monotonic()
         child = await Child.start(python("for n in range(10**9): print(n)"), lines)
         await until_async(lambda: len(lines) > 2 * LINES_A_SECOND, what="the third second")
-        assert time.monotonic() - began > 1.0
-        assert len(lines) <= 3 * LINES_A_SECOND
+        took = time.monotonic() - began
+        assert took > 1.0
+        assert len(lines) <= (took + 1.0) * LINES_A_SECOND
         assert [int(text) for _, text in lines] == list(range(len(lines)))
         assert (await child.stop()).signal == signal.SIGTERM
 

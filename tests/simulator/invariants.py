@@ -246,6 +246,7 @@ def _deadlines(r: Parts) -> None:
         Due.MODE_SET: len(r.modes._setting),
         Due.ORDER: sum(one.deadline is not None for one in r.orders._pending.values()),
         Due.MODELS: len(r.orders._asked),
+        Due.LOOK: len(r.session_states._asked),
         Due.IDENTITY: len(r.providers._departed),
         Due.GATE: len(set(map(id, r.gates._asked.values()))),
         Due.TRANSFORM: len(r.prompts._asked),
@@ -253,10 +254,13 @@ def _deadlines(r: Parts) -> None:
         Due.STREAMS: len(r.streams._departed),
         Due.START: sum(one.deadline is not None for one in r.starts._pending.values()),
         Due.WAITING: sum(_is_set(one.deadline) for one in r.alarms._waiting.values()),
+        Due.DROPPED: len(r.budgets._dropped),
         Due.QUIET: sum(_is_set(one.deadline) for one in r.alarms._busy.values()),
         Due.EMITTER: sum(one.deadline is not None for one in r.emitters.by_id.values()),
         Due.COUNTS: sum(one.counts_due is not None for one in r.emitters.by_id.values()),
         Due.TOOL_SESSIONS: int(r.tool_hosts.pending is not None),
+        Due.GOAL: len(r.goal_deadlines._set),
+        Due.PROOF: sum(_is_set(one.deadline) for one in r.person_checks.running.values()),
     }
     set_: dict[Due, int] = dict.fromkeys(Due, 0)
     for deadline in r.context.deadlines:

@@ -149,8 +149,8 @@ def test_a_broadcast_reaches_all_sessions_or_none() -> None:
     host.open("s2")
     everywhere = talk.provider("all", token="itk-internal", tools=[])
     for _ in range(10):
-        everywhere.push(sessionId="s2")
-    error = everywhere.error(type="push", level="keep", event="to all", broadcast=True)
+        everywhere.push(level="surface", sessionId="s2")
+    error = everywhere.error(type="push", level="surface", event="to all", broadcast=True)
     assert (error["code"], error.get("sessionId")) == ("RATE_LIMITED", None)
     assert [event["sessionId"] for event in talk.events("stream.posted")] == ["s2"] * 10
 

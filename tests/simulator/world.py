@@ -9,6 +9,7 @@ from typing import Protocol
 import msgspec
 
 from tapui.core.effects import (
+    AskRecords,
     Close,
     ConnectionId,
     Copied,
@@ -20,6 +21,7 @@ from tapui.core.effects import (
     MakeDurable,
     NotCopied,
     ReadRecords,
+    RecordsFound,
     RecordsRead,
     SeenProcess,
     Send,
@@ -334,6 +336,9 @@ class World:
             is_tower = self.gateway.standing(number) is Standing.TOWER
             pause = 0.0 if is_tower else self.latency()  # a few files of /proc
             self.at(self.now + pause, lambda: self._identified(asking, number))
+        elif isinstance(effect, AskRecords):
+            asked = effect.ticket
+            self.at(self.now + self.latency(), lambda: self._nothing_found(asked))
         elif isinstance(effect, ReadRecords):
             reading = effect.ticket
             self.at(self.now + self.latency(), lambda: self._nothing_read(reading))
@@ -349,6 +354,10 @@ class World:
             door = SeenProcess(4711, "python", 2.0, 1000)
             sight = Sight((door, above), group=4711, session=4711, leader_line=(door, above))
         self.gateway.tell(self.now, self.gateway.answered, ticket, Identified(sight))
+
+    def _nothing_found(self, ticket: int) -> None:
+        self.is_touched = True
+        self.gateway.tell(self.now, self.gateway.answered, ticket, RecordsFound({}))
 
     def _nothing_read(self, ticket: int) -> None:
         self.is_touched = True

@@ -234,7 +234,9 @@ class Provider(Member):
             match message["type"]:
                 case "sessions" | "sessions.updated":
                     known = self._sessions
-                    self._sessions = [one["id"] for one in message["active"]]
+                    # Sessions of the hosts, which may come later: `local` is always there.
+                    active = [one["id"] for one in message["active"]]
+                    self._sessions = [one for one in active if one != "local"]
                     if message["type"] == "sessions" or not known:
                         await self._hello(wire)
                 case "hello.ack":

@@ -9,7 +9,7 @@ import pytest
 from tapui.index.store import index_path, writing
 from tapui.station.index_finder import IndexFinder
 from tapui.tower.app.services import FinderFault, FoundRecord, RecordText
-from tapui.tower.finding.finder_thread import FinderThread, Finding
+from tapui.tower.finding.finder_thread import FinderResult, FinderThread
 from tests.index import played
 from tests.records.conftest import state, workspace
 from tests.records.turns import Writer, opened, wait_until
@@ -29,7 +29,7 @@ class Told:
     """A finder on its thread, and what it told."""
 
     def __init__(self, state: Path) -> None:
-        self.findings: list[Finding] = []
+        self.findings: list[FinderResult] = []
         self.records: dict[str, RecordText | None] = {}
         self.thread = FinderThread(
             lambda: IndexFinder(state), self.findings.append, self.records.__setitem__
@@ -50,7 +50,7 @@ class Told:
         wait_until(lambda: bool(self.findings) and bool(self.findings[-1].problem))
         return self.findings[-1].problem
 
-    def _last(self, text: str, titles: list[str]) -> Finding | None:
+    def _last(self, text: str, titles: list[str]) -> FinderResult | None:
         last = self.findings[-1] if self.findings else None
         if last is None or last.text != text or not last.is_done or last.problem:
             return None
@@ -99,6 +99,14 @@ def test_a_record_that_was_deleted_is_gone(told: Told, workspace: Path) -> None:
     told.thread.read(hit)
     wait_until(lambda: hit.key in told.records)
     assert told.records[hit.key] is None
+
+
+@pytest.mark.usefixtures("_written")
+def test_damaged_lines_are_counted(told: Told, workspace: Path) -> None:
+    with (workspace / "files/tap/calls.jsonl").open("ab") as file:
+        file.write(b"not a record\n")
+    told.found("pairing fla", ["Why does pairing flake?"])
+    wait_until(lambda: told.findings[-1].damaged == 1)
 
 
 def test_what_holds_no_word_is_told(told: Told) -> None:

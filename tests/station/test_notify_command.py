@@ -8,27 +8,31 @@ from pathlib import Path
 import pytest
 
 from tapui.station.notify_command import AT_ONCE, NotifyCommand, arguments
+from tapui.tower.app.notifier import PersonCall
 from tests.rig.waiting import until_async
 
 DUMP = "import json, sys, pathlib; pathlib.Path(sys.argv[1]).write_text(json.dumps(sys.argv[2:]))"
 
 
 def test_the_text_takes_its_place_in_every_argument_but_the_program() -> None:
-    assert arguments(["{text}", "-x", "say: {text}"], "a b") == ["{text}", "-x", "say: a b"]
+    call = PersonCall("a {kind} b", "alarm", "s1")
+    command = ["{text}", "-x", "say: {text}", "{kind}/{session}", "{other}"]
+    assert arguments(command, call) == [*("{text}", "-x", "say: a {kind} b", "alarm/s1", "{other}")]
 
 
 @pytest.mark.parametrize("program", ["notify-send", "/usr/bin/notify-send"])
 def test_markup_is_escaped_for_notify_send(program: str) -> None:
-    told = arguments([program, "--", "tapui", "{text}"], "<b>&'")
+    told = arguments([program, "--", "tapui", "{text}"], PersonCall("<b>&'"))
     assert told == [program, "--", "tapui", "&lt;b&gt;&amp;'"]
-    assert arguments(["other", "{text}"], "<b>&") == ["other", "<b>&"]
+    assert arguments(["other", "{text}"], PersonCall("<b>&")) == ["other", "<b>&"]
 
 
 async def test_no_shell_reads_the_text(tmp_path: Path) -> None:
     out = tmp_path / "out"
     faults: list[str] = []
     text = "Waiting for you: $(touch x); `y` \"z' asks"
-    NotifyCommand([sys.executable, "-c", DUMP, str(out), "--", "{text}"], faults.append)(text)
+    notify = NotifyCommand([sys.executable, "-c", DUMP, str(out), "--", "{text}"], faults.append)
+    notify(PersonCall(text))
     await until_async(lambda: out.exists() and out.read_text(), what="the program's output")
     assert json.loads(out.read_text()) == ["--", text]
     assert faults == []
@@ -46,7 +50,7 @@ async def test_a_fault_is_told_once(command: list[str], fault: str) -> None:
     faults: list[str] = []
     notify = NotifyCommand(command, faults.append)
     for _ in range(2):
-        notify("text")
+        notify(PersonCall("text"))
         await asyncio.gather(*notify.running)
     (told,) = faults
     assert told.startswith(fault)
@@ -55,7 +59,7 @@ async def test_a_fault_is_told_once(command: list[str], fault: str) -> None:
 async def test_a_program_that_hangs_does_not_add_up() -> None:
     notify = NotifyCommand(["sleep", "1000"], print)
     for _ in range(AT_ONCE + 5):
-        notify("text")
+        notify(PersonCall("text"))
     assert len(notify.running) == AT_ONCE
     for task in notify.running:
         task.cancel()
@@ -65,5 +69,5 @@ async def test_a_program_that_hangs_does_not_add_up() -> None:
 
 async def test_without_a_command_nothing_is_run() -> None:
     notify = NotifyCommand([], print)
-    notify("text")
+    notify(PersonCall("text"))
     assert not notify.running

@@ -112,7 +112,8 @@ def test_the_options_choose_the_parts(tmp_path: Path) -> None:
     def names(options: Options) -> list[str]:
         return [part.name for part in chosen_parts(options, RuleFiles(tmp_path / "config.toml"))]
 
-    always = ["the built-in tools", "the emitters", "the MCP servers", "the index"]
-    always += ["the token for tools", "the way to Copilot sessions"]
-    assert names(options_in(tmp_path)) == ["the rules", "the local session", *always]
-    assert names(options_in(tmp_path, local_session=False)) == ["the rules", *always]
+    always = ["the built-in tools", "the emitters", "the MCP servers", "the export of spans"]
+    always += ["the index", "the token for tools", "the way to Copilot sessions"]
+    first = ["the rules", "the ledgers"]
+    assert names(options_in(tmp_path)) == [*first, "the local session", *always]
+    assert names(options_in(tmp_path, local_session=False)) == [*first, *always]

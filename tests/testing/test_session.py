@@ -164,9 +164,9 @@ async def test_calls_under_way_end_when_the_connection_breaks() -> None:
 
 
 async def test_what_does_not_answer_is_named_with_the_line_where_it_is() -> None:
-    async with new_worker().test(patience=0.2) as session:
+    async with new_worker().test(patience=1.0) as session:
         call = session.start("hang")
-        with pytest.raises(NoAnswer, match=r"'hang' has not answered within 0.2 s") as caught:
+        with pytest.raises(NoAnswer, match=r"'hang' has not answered within 1 s") as caught:
             await call
         assert f"{Path(__file__).name}:" in str(caught.value)
         assert "await asyncio.Event().wait()" in str(caught.value)
@@ -409,7 +409,7 @@ async def test_a_handler_that_does_not_return_is_named() -> None:
     async def hang(news: object) -> None:
         await asyncio.Event().wait()
 
-    async with provider.test(patience=0.1) as session:
+    async with provider.test(patience=1.0) as session:
         with pytest.raises(NoAnswer, match="a handler has not returned") as caught:
             await session.happens("plan.changed")
         assert "await asyncio.Event().wait()" in str(caught.value)
@@ -437,9 +437,8 @@ async def test_a_refusal_of_the_gateway_fails_the_test_with_its_words() -> None:
             context.push("a line", stream=f"stream-{number}")
 
     async with provider.test() as session:
-        await session.call("flood")
         with pytest.raises(ProviderFault, match="refused its push: PAYLOAD_TOO_LARGE"):
-            await session.advance(5)
+            await session.call("flood")
 
 
 @pytest.mark.expects_error_log("the background function crash failed")

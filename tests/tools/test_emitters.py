@@ -282,6 +282,17 @@ def test_streams_say_which_emitters_post_and_what_reaches_the_session(
     )
 
 
+def test_a_prompt_comes_at_the_times_of_a_cron_expression(
+    talk: Conversation, shell: EmitterShell, caller: Caller
+) -> None:
+    told = caller.calls("tap_start_emitter", name="nine", prompt="Look.", cron="0 9 * * *")
+    assert (told["status"], told["runSchedule"], told["cron"]) == ("waiting", "timed", "0 9 * * *")
+    assert told["nextRunAt"] == talk.ids.next_time("0 9 * * *", talk.now)
+    assert "runInterval" not in told
+    talk.wait(24 * 3600)
+    assert sent(caller.host) == ["Look."]
+
+
 @pytest.mark.parametrize("key", ["in", "delay", "every", "runInterval"])
 def test_a_prompt_comes_once_after_its_delay(
     talk: Conversation, shell: EmitterShell, caller: Caller, key: str
@@ -320,6 +331,7 @@ def test_what_the_agent_sends_itself_is_shown(
         ("tap_start_emitter", {"name": "a", "command": 5}, "command: a command is a text"),
         ("tap_start_emitter", {"name": "a", "command": "x", "every": "idle"}, "every: idle is"),
         ("tap_start_emitter", {"name": "a", "command": "x", "every": 5}, "every: an interval is"),
+        ("tap_start_emitter", {"name": "a", "command": "x", "cron": "9"}, "cron: a cron expressi"),
         ("tap_start_emitter", {"name": "a", "command": "x", "env": {"A": "1"}}, "env: set"),
         ("tap_start_emitter", {"name": "a", "command": "x", "shell": "-c"}, "shell: "),
         (

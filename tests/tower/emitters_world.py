@@ -5,8 +5,11 @@ from typing import Any
 from tapui.projection.state import State
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.changes import LineRange
+from tapui.wire.criteria import Disposal, FileIs, Verdict
 from tapui.wire.emitters import Emitter, EmitterCounts
 from tapui.wire.provider import FilterRule
+from tapui.wire.reviews import Finding, LineOutcomes, Review, SeqRange
 from tests.tower.scripted import approval, at, session, world
 
 FOLDER = "/code/pairing"
@@ -190,3 +193,51 @@ def ran(name: str, number: int, **fields: Any) -> ev.SpanEnded:
         "injected": 2,
     }
     return ev.SpanEnded(subjects.Span(**(given | fields)), "s1")
+
+
+def reviewed() -> State:
+    """Return the same world where the emitter `deploy-log` was reviewed twice."""
+    state = watched()
+    state.reviews["rv-1"] = Review(
+        "rv-1",
+        "s1",
+        "deploy-log",
+        "ignore",
+        at(400),
+        "three deployments went well",
+        "nothing failed",
+        stream="deploy-log@tap",
+        range=SeqRange(1, 3),
+        lines=3,
+        outcomes=LineOutcomes(dropped=4, kept=3),
+    )
+    eval_ = Finding(
+        "f-1",
+        "f1-a-b-c",
+        "eval of what the page sends",
+        "deploy-log",
+        priority="P1",
+        path="src/deploy.py",
+        lines=LineRange(12, 14),
+        check=FileIs(path="src/deploy.py", not_contains=["eval("]),
+        verdict=Verdict("failed"),
+        proposed=Disposal("accepted", "deploy-log", at(60)),
+    )
+    name = Finding("f-2", "f1-d-e-f", "the name says little", "deploy-log",
+                   disposed=Disposal("rejected", "you", at(30)))  # fmt: skip
+    state.reviews["rv-2"] = Review(
+        "rv-2",
+        "s1",
+        "deploy-log",
+        "escalate",
+        at(60),
+        "two deployments failed with 502",
+        "the gateway is down for an hour",
+        stream="deploy-log@tap",
+        range=SeqRange(6, 7),
+        lines=2,
+        unreviewed=2,
+        outcomes=LineOutcomes(kept=1, surfaced=1),
+        findings=[eval_, name],
+    )
+    return state

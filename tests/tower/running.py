@@ -4,13 +4,21 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import Any
+from weakref import WeakSet
 
+from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
+from textual.screen import Screen
 
 from tapui.projection.state import State
 from tapui.tower.app.app import TowerApp
+from tapui.tower.app.detail_area import DetailArea
+from tapui.tower.app.main_screen import MainScreen
 from tapui.tower.table.pane import Pane
+from tapui.tower.textual.detail import DetailView
+from tapui.tower.textual.sheet import Sheet
 from tests.rig.waiting import HUNG, until_async
 from tests.tower.scripted import HandClock, ScriptedFeed
 
@@ -57,6 +65,14 @@ class Running:
         return screen_text(self.app)
 
     @property
+    def lists(self) -> str:
+        """What the left column has, where there are several."""
+        area = self.app.main.area
+        first = area.places(area.size).get("sessions") if not area.is_zoomed else None
+        width = first.width if first is not None else None
+        return "\n".join(line[:width] for line in self.text.splitlines())
+
+    @property
     def notices(self) -> list[str]:
         """What was said in notices."""
         return [str(one.message) for one in self.app._notifications]
@@ -66,6 +82,15 @@ def screen_text(app: TowerApp) -> str:
     """Return the characters on screen."""
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)
+
+
+def on_top(app: App[Any]) -> Screen[Any] | DetailView:
+    """Return the screen that has the keys; of a sheet, and beside the lists, the detail in it."""
+    screen = app.screen
+    if isinstance(screen, Sheet):
+        return screen.detail
+    area = screen.detail_area if isinstance(screen, MainScreen) else None
+    return screen if area is None or area.detail is None or not area.has_keys else area.detail
 
 
 async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
@@ -83,6 +108,20 @@ async def settle(pilot: Pilot[str], feed: ScriptedFeed) -> None:
     await pilot.pause()
     app.paint()
     await pilot.pause()
+    await _detail_painted(app, pilot)
+
+
+_painted: WeakSet[DetailView] = WeakSet()
+
+
+async def _detail_painted(app: TowerApp, pilot: Pilot[str]) -> None:
+    """Wait until a new detail beside the lists has its place: it paints itself then."""
+    area = next(iter(app.screen.query(DetailArea)), None) if app._running else None
+    detail = area.detail if area is not None and area.size else None
+    if detail is not None and detail not in _painted:
+        await until_async(lambda: detail.size or not detail.is_attached, what="its place")
+        await pilot.pause()
+        _painted.add(detail)
 
 
 async def _taken(app: TowerApp, feed: ScriptedFeed) -> None:
@@ -110,13 +149,15 @@ async def running(
     feed: ScriptedFeed | None = None,
     begins: bool = True,
     towers: int = 1,
+    notices: bool = False,
     **wiring: object,
 ) -> AsyncIterator[Running]:
-    """Run the app over a scripted feed; it has its snapshot when the block begins."""
+    """Run the app over a scripted feed; it has its snapshot when the block begins. With `notices`
+    they are on the screen, too."""
     feed = feed or ScriptedFeed()
     clock = HandClock()
     app = TowerApp(feed, clock=clock, ticks=clock, **wiring)  # type: ignore[arg-type]
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=size, notifications=notices) as pilot:
         rig = Running(app, feed, clock, pilot)
         await rig.settle()
         if begins:

@@ -1,8 +1,17 @@
 """Stored sessions that a test scripts."""
 
 import shlex
+from collections.abc import Callable
 
-from tapui.tower.app.services import SessionOnDisk, StoreFault
+from tapui.tower.app.services import (
+    AgentOnDisk,
+    FolderHead,
+    IgnoredFiles,
+    PastChecks,
+    SessionOnDisk,
+    StoreFault,
+    WorktreeState,
+)
 from tests.tower.scripted import START
 
 
@@ -24,12 +33,31 @@ class ScriptedStore:
         self.found = list(sessions)
         self.panes = panes
         self.fault = ""
+        self.heads: dict[str, FolderHead] = {}
+        self.past = PastChecks(0, 0)
+        self.agents_found: list[AgentOnDisk] = []
+        self.agents_asked: list[str] = []
+        self.past_asked: list[float] = []
+        """Days of which the past was read."""
         self.asked: list[tuple[str, str]] = []
+        self.worktrees: dict[str, str] = {}
+        """Those that tapui has made, with why each cannot be removed."""
+        self.ignored = IgnoredFiles()
+        """What git ignores in each of them."""
 
     def sessions(self) -> list[SessionOnDisk]:
         if self.fault and not self.found:
             raise StoreFault(self.fault)
         return list(self.found)
+
+    def past_checks(self, since: float, goes_on: Callable[[], bool]) -> PastChecks:
+        assert goes_on()
+        self.past_asked.append(round((START - since) / 86_400))
+        return self.past
+
+    def agents(self, folder: str) -> list[AgentOnDisk]:
+        self.agents_asked.append(folder)
+        return list(self.agents_found)
 
     def resume_line(self, session: SessionOnDisk) -> str:
         return f"cd {shlex.quote(session.cwd)} && tapui copilot --resume {shlex.quote(session.id)}"
@@ -40,9 +68,26 @@ class ScriptedStore:
     def go_to(self, session_id: str) -> None:
         self._ask("go_to", session_id)
 
+    def head(self, folder: str) -> FolderHead:
+        return self.heads.get(folder, FolderHead())
+
     def delete(self, session: SessionOnDisk) -> None:
         self._ask("delete", session.id)
         self.found.remove(session)
+
+    def add_worktree(self, folder: str, branch: str) -> str:
+        self._ask("add_worktree", f"{folder} {branch}")
+        place = f"{folder}.worktrees/{branch}"
+        self.worktrees[place] = ""
+        return place
+
+    def worktree(self, folder: str) -> WorktreeState:
+        known = self.worktrees.get(folder)
+        return WorktreeState() if known is None else WorktreeState(folder, known, self.ignored)
+
+    def remove_worktree(self, folder: str, seal: str = "") -> None:
+        self._ask("remove_worktree", f"{folder} {seal}".rstrip())
+        del self.worktrees[folder]
 
     def _ask(self, what: str, session_id: str) -> None:
         self.asked.append((what, session_id))

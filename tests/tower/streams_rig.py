@@ -91,7 +91,8 @@ class Screen(App[str]):
         self.is_demo = False
         self.is_replay = False
         self.has_left = False
-        self.lines_above = 0
+        self.lines_above = self.lines_below = 0
+        self.has_detail = False
 
     def compose(self) -> ComposeResult:
         pane = StreamsPane()
@@ -112,7 +113,7 @@ class Screen(App[str]):
     def key_of(self, action_id: str) -> str:
         return action_id
 
-    def wake(self) -> None:
+    def wake(self, *, is_moving: bool = False) -> None:
         pass
 
     def give_way(self) -> None:
@@ -153,7 +154,12 @@ class Screen(App[str]):
     def on_screen(self) -> list[str]:
         """What the tail's rows show, top to bottom, without the gutter."""
         rows = (self.tail.render_line(y).text for y in range(self.tail.size.height))
-        return [row[20:].rstrip() for row in rows]
+        return [row[12:].rstrip() for row in rows]
+
+    @property
+    def frame(self) -> str:
+        """The upper edge of the pane's frame."""
+        return str(self.pane.border_title)
 
     def text_of(self, selector: str) -> str:
         return str(self.pane.query_one(selector).render())

@@ -59,7 +59,7 @@ async def test_a_long_day_is_shown_and_kept_within_bounds() -> None:
         await rig.press("1", "end")
         assert rig.pane(1).table.cursor == SESSIONS - 1  # type: ignore[attr-defined]
         await rig.press("s", "S")
-        assert "by name▼" in rig.text
+        assert "by repository▼" in rig.text
         await rig.press("slash", *"Session 123", "enter")
         assert "1 of 200" in rig.text
         await rig.press("5", "end", "v", "end")

@@ -3,7 +3,7 @@
 import pytest
 
 from tapui.projection.state import State
-from tapui.tower.app.notifier import Notices, alarm_words
+from tapui.tower.app.notifier import Notices, PersonCall, alarm_words
 from tapui.wire import events as ev
 from tapui.wire.subjects import Alarm, AlarmKind
 from tests.tower.running import running
@@ -44,6 +44,15 @@ async def test_the_row_and_the_turn_show_an_alarm_until_it_is_over(size: tuple[i
         assert "no event" not in rig.text
 
 
+async def test_a_session_says_that_its_ledger_is_not_believed() -> None:
+    changed = "the ledger was changed outside of tapui"
+    alarm = Alarm("al4", "ledger", at(160), "s1", why=changed)
+    async with running(alone(), size=(120, 36)) as rig:
+        rig.feed.happen(*raised(alarm))
+        await rig.press("1", "enter")
+        assert f"ledger     what was proven is unknown: {changed}" in rig.text
+
+
 async def test_a_turn_shows_what_fails_again_and_again() -> None:
     async with running(alone(), size=(200, 50)) as rig:
         rig.feed.happen(*raised(FAILING))
@@ -62,14 +71,15 @@ async def test_what_waits_for_long_stands_out() -> None:
 
 
 async def test_an_alarm_calls_the_person_once() -> None:
-    calls: list[str] = []
+    calls: list[PersonCall] = []
     async with running(alone(), on_notice=calls.append) as rig:
         rig.feed.happen(*raised(FAILING))
         await rig.turn(1)
         again = Alarm("al2", "failing", at(160), "s1", program="pnpm test", exit_code=1, times=5)
         rig.feed.happen(*raised(again))
         await rig.turn(60)
-        assert calls == ["Look at it: Fix the flaky pairing test fails again and again"]
+        text = "Look at it: Fix the flaky pairing test fails again and again"
+        assert calls == [PersonCall(text, "alarm", "s1")]
 
 
 @pytest.mark.parametrize(
@@ -78,6 +88,7 @@ async def test_an_alarm_calls_the_person_once() -> None:
         ("waiting", "has waited for you for long"),
         ("quiet", "has had no event for long"),
         ("failing", "fails again and again"),
+        ("ledger", "has a ledger that tapui does not believe"),
     ],
 )
 def test_a_notice_has_constant_words_and_a_clean_label(kind: AlarmKind, words: str) -> None:

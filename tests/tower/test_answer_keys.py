@@ -1,12 +1,16 @@
 """What was typed ahead or pasted answers nothing, whoever asks, and the sheet says so."""
 
-import pytest
-from textual.events import Paste
+import signal
+from collections.abc import Iterator
 
-from tapui.tower.requests.approval_sheet import ApprovalScreen
-from tapui.tower.textual.sheet import ConfirmScreen
+import pytest
+from textual.events import Key, Paste
+
+from tapui.tower.requests.request_detail import RequestDetail
+from tapui.tower.textual.inside import ContinuingDriver
+from tapui.tower.textual.sheet import ConfirmScreen, Sheet
 from tapui.wire.tower import CallCancel
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import approval, at, world
 from tests.tower.test_snapshots import ASKED
 
@@ -34,8 +38,8 @@ async def test_no_request_is_answered_by_keys_of_one_read_or_by_a_paste() -> Non
     }
     async with running(state) as rig:
         for name in QUESTIONS:
-            sheet = ApprovalScreen(name)
-            rig.app.push_screen(sheet)
+            sheet = RequestDetail(name)
+            rig.app.push_screen(Sheet(sheet))
             await rig.settle()
             await rig.turn(1)
             for read in TYPED_AHEAD:
@@ -45,13 +49,43 @@ async def test_no_request_is_answered_by_keys_of_one_read_or_by_a_paste() -> Non
             for text in ("y\n", "d\r"):
                 await paste(rig, text)
                 assert not rig.feed.sent, (name, text)
-            sheet.set_focus(sheet.reader)
+            sheet.screen.set_focus(sheet.reader)
             await paste(rig, "y\n")
             assert "A paste is not an answer" in rig.text, name
             await rig.press("enter")
             assert not rig.feed.sent, f"{name}: nothing was chosen"
-            sheet.dismiss(None)
+            sheet.leave()
             await rig.settle()
+
+
+@pytest.fixture
+def driver_signals() -> Iterator[None]:
+    """Give the signals back that Textual's driver takes."""
+    taken = {one: signal.getsignal(one) for one in (signal.SIGTSTP, signal.SIGCONT)}
+    yield
+    for one, handler in taken.items():
+        signal.signal(one, handler)
+
+
+@pytest.mark.usefixtures("driver_signals")
+async def test_a_key_is_as_early_as_it_was_read_however_late_it_is_handled() -> None:
+    async with running(world()) as rig:
+        driver = ContinuingDriver(rig.app, size=(80, 24))
+
+        async def read(key: str, *, handled_after: float) -> None:
+            driver.process_message(Key(key, key))
+            rig.clock.turn(handled_after)  # the loop is busy
+            await rig.settle()
+
+        await rig.press("a")
+        assert isinstance(on_top(rig.app), RequestDetail)
+        await rig.turn(0.4)
+        await read("y", handled_after=5.0)
+        assert "Too early" in rig.text
+        await read("y", handled_after=5.0)
+        assert "Too early" not in rig.text
+        await rig.press("enter")
+        assert len(rig.feed.sent) == 1
 
 
 @pytest.mark.parametrize("keys", [["5", "x"], ["4", "x"], ["q"]], ids=["call", "provider", "quit"])

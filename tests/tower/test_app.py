@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 from rich.cells import cell_len
+from textual.events import AppBlur, AppFocus
 from textual.worker import WorkerFailed
 
 from tapui.projection.feed import Link
@@ -17,7 +18,7 @@ from tapui.tower.app.help import HelpScreen
 from tapui.tower.app.palette import commands
 from tapui.tower.app.registry import PANES
 from tapui.tower.app.view import View
-from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.sessions.sessions_pane import SessionsPane
 from tapui.tower.table.pane import Pane
 from tapui.tower.table.table import Table
@@ -28,7 +29,7 @@ from tapui.wire.message import Error
 from tapui.wire.tower import Notice, ProviderMove, TowersChanged
 from tests.rig.waiting import HUNG
 from tests.tower.emitters_world import emitters
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import ScriptedFeed, approval, at, call, provider, session, world
 from tests.tower.told import turns_world
 
@@ -67,9 +68,11 @@ async def test_tab_goes_round_all_panes_and_back() -> None:
             visited += seen(rig)
             await rig.press("tab")
         assert visited == [kind.title for kind in PANES]
+        assert rig.app.main.current is rig.app.main.band
+        await rig.press("tab")
         assert seen(rig) == ["Sessions"]
-        await rig.press("shift+tab")
-        assert seen(rig) == ["Emitters"]
+        await rig.press("shift+tab", "shift+tab")
+        assert seen(rig) == [PANES[-1].title]
 
 
 @pytest.mark.parametrize(
@@ -79,9 +82,9 @@ async def test_tab_goes_round_all_panes_and_back() -> None:
         ((99, 30), ["Sessions"]),
         ((20, 5), ["Sessions"]),
         ((100, 30), ["Sessions", "Turns"]),
-        ((120, 36), ["Sessions", "Turns", "Streams", "Providers"]),
-        ((160, 45), ["Sessions", "Turns", "Streams", "Providers", "Calls"]),
-        ((200, 50), ["Sessions", "Turns", "Streams", "Providers", "Calls"]),
+        ((120, 36), ["Sessions", "Turns", "Streams", "Calls"]),
+        ((160, 45), ["Sessions", "Turns", "Streams", "Calls"]),
+        ((200, 50), ["Sessions", "Turns", "Streams", "Calls"]),
     ],
 )
 async def test_wider_terminals_show_more_panes(size: tuple[int, int], expected: list[str]) -> None:
@@ -154,16 +157,109 @@ async def test_header_names_an_unusual_address() -> None:
             assert "localhost:43210" in rig.text.splitlines()[0]
 
 
-async def test_what_failed_counts_until_the_person_presses_a_key() -> None:
-    async with running(world(), size=(120, 36)) as rig:
+def fail(rig: Running, call_id: str = "c1", session_id: str = "s1") -> None:
+    failed = replace(world().calls["c1"], id=call_id, session_id=session_id)
+    rig.feed.happen(
+        ev.CallStarted(session_id=session_id, call=failed),
+        ev.CallFinished(
+            session_id=session_id, call=replace(failed, state="failed", args=None, error="broken")
+        ),
+        ts=at(-60),
+    )
+
+
+def header(rig: Running) -> str:
+    return rig.text.splitlines()[0]
+
+
+@pytest.mark.parametrize("size", [(120, 36), (160, 40)])
+async def test_a_failure_goes_when_it_stood_in_full_for_a_second(size: tuple[int, int]) -> None:
+    async with running(world(), size=size) as rig:
+        fail(rig)
+        await rig.settle()
+        name = rig.app.view.session_name("s1")
+        assert f"✗ 1: {name}" in header(rig)
+        sign = "✗ 1" if size[0] < 140 else "✗1"  # beside a detail the cell is smaller
+        assert sign in rig.pane(1).query_one(Table).row_text("s1")
+        await rig.press("down", "up")
+        await rig.turn(60)
+        assert f"✗ 1: {name}" in header(rig), "no key and no row took it away"
+        await rig.press("e")
+        await rig.turn(0.9)
+        assert f"✗ 1: {name}" in header(rig)
+        await rig.turn(0.2)
+        await rig.settle()
+        assert "✗" not in header(rig)
+        assert "✗" not in rig.pane(1).query_one(Table).row_text("s1")
+
+
+async def test_a_failure_stays_while_the_terminal_has_not_the_focus() -> None:
+    async with running(world(), size=(160, 40)) as rig:
+        fail(rig)
+        await rig.press("e")
+        rig.app.post_message(AppBlur())
+        await rig.turn(60)
+        assert "✗ 1" in header(rig)
+        rig.app.post_message(AppFocus())
+        await rig.turn(0)
+        assert "✗ 1" in header(rig), "the second begins with the focus"
+        await rig.turn(1)
+        await rig.settle()
+        assert "✗" not in header(rig)
+
+
+async def test_the_second_begins_when_what_stands_there_fails() -> None:
+    async with running(world(), size=(160, 40)) as rig:
+        await rig.press("5")
+        rig.pane(5).query_one(Table).select("c1")
         await rig.turn(60)
         failed = replace(world().calls["c1"], state="failed", args=None, error="broken")
         rig.feed.happen(ev.CallFinished(session_id="s1", call=failed), ts=at(-60))
         await rig.settle()
-        assert "✗ 1 failed since you looked, 20:10" in rig.text.splitlines()[0]
-        assert "✗ 1" in rig.pane(1).query_one(Table).row_text("s1")
-        await rig.press("down")
-        assert "failed" not in rig.text.splitlines()[0]
+        assert "✗ 1" in header(rig)
+        await rig.turn(1)
+        await rig.settle()
+        assert "✗" not in header(rig)
+
+
+async def test_the_next_failure_takes_away_no_mark_that_it_did_not_show() -> None:
+    async with running(world(), size=(160, 40)) as rig:
+        fail(rig, "x1", "s1")
+        fail(rig, "x2", "s2")
+        await rig.settle()
+        assert header(rig).count("✗ 1: ") == 2
+        await rig.press("e", "e")  # past the newest, at once
+        await rig.turn(1)
+        await rig.settle()
+        assert rig.app.view.unseen_failures == {"s2": 1}
+        await rig.press("e")
+        await rig.turn(1)
+        await rig.settle()
+        assert not rig.app.view.unseen_failures
+
+
+@pytest.mark.parametrize(
+    ("size", "said"), [((160, 40), "✗ 3: Release notes for 0.4, 2 more"), ((60, 15), "✗ 3")]
+)
+async def test_of_several_sessions_the_one_that_failed_last_is_named(
+    size: tuple[int, int], said: str
+) -> None:
+    async with running(world(), size=size) as rig:
+        for call_id, session_id in (("x1", "s1"), ("x2", "local"), ("x3", "s2")):
+            fail(rig, call_id, session_id)
+        await rig.settle()
+        assert said in header(rig)
+
+
+async def test_what_failed_and_is_kept_no_longer_is_not_marked_for_ever() -> None:
+    async with running(world(), size=(160, 40)) as rig:
+        fail(rig)
+        await rig.settle()
+        rig.app.view.state.recent_calls.clear()
+        rig.app.view.state.turns.clear()
+        await rig.press("e")
+        assert rig.notices == ["What failed is kept here no longer; the records have it."]
+        assert "✗" not in header(rig)
 
 
 async def test_header_and_tabs_fit_80_columns() -> None:
@@ -172,7 +268,7 @@ async def test_header_and_tabs_fit_80_columns() -> None:
         for part in ("3 sessions", "1 busy", "! 2 waiting", "20:10:00"):
             assert part in lines[0]
         for kind in PANES:
-            assert f"{kind.key} {kind.title}" in lines[3]
+            assert f"{kind.key} {kind.title}" in lines[1]
 
 
 async def test_what_the_header_names_can_be_clicked() -> None:
@@ -180,7 +276,7 @@ async def test_what_the_header_names_can_be_clicked() -> None:
         at = rig.text.splitlines()[0].index("2 waiting")
         await rig.pilot.click("HeaderLine", offset=(at, 0))
         await rig.settle()
-        assert isinstance(rig.app.screen, ApprovalScreen)
+        assert isinstance(on_top(rig.app), RequestDetail)
 
 
 async def test_second_tower_says_so() -> None:
@@ -205,7 +301,7 @@ async def test_what_waits_stands_over_every_pane() -> None:
         await rig.settle()
         for kind in PANES:
             await rig.press(kind.key)
-            assert "clock" in rig.text.splitlines()[1]
+            assert "clock" in rig.text.splitlines()[-2]
 
 
 async def test_a_request_rings_once_and_only_where_the_bell_is_on(
@@ -326,6 +422,10 @@ async def test_help_tells_the_keys_of_the_pane() -> None:
         assert isinstance(rig.app.screen, HelpScreen)
         assert "Calls (this pane)" in rig.text
         assert "stop what is under the cursor" in rig.text
+        assert "Signs on this screen" in rig.text
+        (line,) = [line for line in rig.text.splitlines() if line.startswith("│   ⊘")]
+        for word in ("cancelled", "denied", "stopped", "timed out"):
+            assert word in line
         await rig.press("escape")
         assert len(rig.app.screen_stack) == 1
 
@@ -378,7 +478,7 @@ async def test_the_palette_opens_by_a_colon() -> None:
         async with asyncio.timeout(HUNG):
             while len(rig.app.screen_stack) > 1:
                 await rig.press("enter")
-        assert "by name" in rig.text
+        assert "by repository" in rig.text
 
 
 async def test_the_palette_acts() -> None:
@@ -467,7 +567,7 @@ async def test_no_color_leaves_glyphs_and_words(monkeypatch: pytest.MonkeyPatch)
         assert rig.app.no_color
         await rig.press("5")
         assert "● running" in rig.text
-        assert "✗ timed out" in rig.text
+        assert "⊘ timed out" in rig.text
 
 
 async def test_an_idle_gateway_is_quit_without_a_question() -> None:

@@ -7,14 +7,18 @@ from msgspec.structs import replace
 from textual.widgets import Digits, Input
 
 from tapui.projection.state import State
-from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.projection.turns.session import LiveTurns
+from tapui.tower.requests.answer_fields import PairingPanel, RequestFields
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, RevealedCode
+from tapui.wire.turns import SessionTurns, Turn
 from tests.rig.waiting import HUNG
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import PERMISSION, approval, at, session
+from tests.tower.told import head, step
 
 SESSIONS = {
     "s1": session("s1", "first", foreground=True),
@@ -28,11 +32,11 @@ def asked(kind: str, detail: object, **fields: object) -> State:
     return State(sessions=dict(SESSIONS), approvals={"a1": one})
 
 
-async def opened(rig: Running, *, seconds: float = 1.0) -> ApprovalScreen:
+async def opened(rig: Running, *, seconds: float = 1.0) -> RequestDetail:
     """Open the first approval and let it be on screen for a while."""
     await rig.press("a")
-    screen = rig.app.screen
-    assert isinstance(screen, ApprovalScreen)
+    screen = on_top(rig.app)
+    assert isinstance(screen, RequestDetail)
     await rig.turn(seconds)
     return screen
 
@@ -84,9 +88,9 @@ async def test_escape_takes_the_aim_back_before_it_closes() -> None:
         screen = await opened(rig)
         await rig.press("y", "escape", "enter")
         assert rig.feed.sent == []
-        assert rig.app.screen is screen
+        assert on_top(rig.app) is screen
         await rig.press("escape")
-        assert rig.app.screen is not screen
+        assert on_top(rig.app) is not screen
 
 
 async def test_a_decision_is_sent_once() -> None:
@@ -94,6 +98,22 @@ async def test_a_decision_is_sent_once() -> None:
         await opened(rig)
         await rig.press("y", "enter", "enter", "d", "enter", "y", "m")
         assert len(rig.feed.sent) == 1
+
+
+async def test_a_decision_that_waits_for_leave_says_where_that_is_given() -> None:
+    async with running(asked("permission", PERMISSION)) as rig:
+        await opened(rig)
+        await rig.press("y", "enter")
+        assert "sent, waiting for the gateway" in rig.text
+        detail = {"program": "bash", "device": "pts/7", "after": "s1", "about": "a1"}
+        leave = approval("a2", "terminal", detail)
+        rig.feed.happen(ev.ApprovalRequested(approval=leave))
+        await rig.settle()
+        assert "sent; it counts once you allow this terminal" in rig.text
+        settled = replace(leave, state="denied", decided_by="keyboard")
+        rig.feed.happen(ev.ApprovalDecided(approval=settled))
+        await rig.settle()
+        assert "sent, waiting for the gateway" in rig.text
 
 
 async def test_the_screen_closes_when_the_decision_is_in_force() -> None:
@@ -104,8 +124,8 @@ async def test_the_screen_closes_when_the_decision_is_in_force() -> None:
         settled = replace(state.approvals["a1"], state="approved", decided_by="keyboard")
         rig.feed.happen(ev.ApprovalDecided(approval=settled))
         await rig.settle()
-        assert rig.app.screen is not screen
-        assert "✓ approved by" in rig.text.splitlines()[1]
+        assert on_top(rig.app) is not screen
+        assert "approved by" in rig.text.splitlines()[-2]
 
 
 async def test_a_request_that_was_settled_elsewhere_takes_no_decision() -> None:
@@ -147,9 +167,12 @@ async def test_every_field_of_a_permission_is_shown_uncut() -> None:
         screen = await opened(rig)
         shown = screen.query_one(Reader).text.replace("\n│ ", "")
         assert command in shown
-        assert "z" * 500 in shown
-        for name in ("the agent says: “Publish", "paths in it", "unknownField"):
+        for name in ("the agent says: “Publish", "paths in it", "1 field that this tapui has no"):
             assert name in shown
+        assert "unknownField" not in shown
+        await rig.press("v")
+        shown = screen.query_one(Reader).text.replace("\n│ ", "")
+        assert "z" * 500 in shown
         assert shown.index("echo") < shown.index("unknownField")
 
 
@@ -170,10 +193,9 @@ async def test_a_long_request_says_that_there_is_more() -> None:
 
 async def test_a_mode_switch_tells_from_to_asker_and_reason() -> None:
     async with running(asked("mode", MODE)) as rig:
-        screen = await opened(rig)
-        shown = screen.query_one(Reader).text
+        await opened(rig)
         for part in ("interactive → autopilot", "copilot", "all agreed"):
-            assert part in shown
+            assert part in rig.text
         await rig.press("y", "enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
 
@@ -202,6 +224,23 @@ async def test_pairing_lets_the_person_choose_sessions() -> None:
         await opened(rig)
         await rig.press("space", "down", "space", "y", "enter")
         assert rig.feed.sent == [ApprovalReveal(approval_id="a1", sessions=["s2"])]
+
+
+async def test_fields_that_leave_before_they_were_made_are_not_filled_in() -> None:
+    """Another detail has their place by then: they were made without what is in them."""
+    state = asked("pairing", PAIRING, session_id=None)
+    async with running(state) as rig:
+        screen = await opened(rig)
+        fields = screen.query_one(RequestFields)
+        fields.fill(state.approvals["a1"], PAIRING, {})
+        panel = fields.children[0]
+        assert isinstance(panel, PairingPanel)
+        panel.remove()
+        async with asyncio.timeout(HUNG):
+            while panel in fields.children:
+                screen._focus_field()
+                await asyncio.sleep(0)
+        assert rig.app.crash is None
 
 
 async def test_the_code_is_shown_in_large_digits_and_counts_down() -> None:
@@ -360,10 +399,12 @@ async def test_a_form_that_cannot_be_one_is_answered_as_json_and_says_why() -> N
 async def test_history_shows_who_decided() -> None:
     denied = {"a1": approval("a1", "mode", MODE, state="denied", decided_by="keyboard")}
     async with running(State(sessions=dict(SESSIONS), approvals=denied)) as rig:
-        assert "✗ denied" in rig.text
-        rig.app.main.band.focus_inside()
+        assert "denied by keyboard" in rig.text.splitlines()[-2]
+        rig.app.action_answers()
+        await rig.settle()
+        assert "⊘ denied" in rig.text
         await rig.press("enter")
-        assert isinstance(rig.app.screen, ApprovalScreen)
+        assert isinstance(on_top(rig.app), RequestDetail)
         await rig.turn(1)
         await rig.press("y", "enter")
         assert rig.feed.sent == []
@@ -376,3 +417,33 @@ async def test_odd_details_are_shown_as_they_are(kind: str, detail: object) -> N
         await opened(rig)
         await rig.press("escape", "d", "enter")
         assert all(isinstance(one, ApprovalDecide) for one in rig.feed.sent)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 45), (200, 50)])
+async def test_the_band_says_whole_how_often_it_failed_before(size: tuple[int, int]) -> None:
+    command = "python3 -m unittest discover -s tests/gateway -p 'test_pairing*' -v --locals"
+    state = asked("permission", {"kind": "shell", "fullCommandText": command})
+    failed = [
+        step(f"1.{number}", state="failed", tool="bash", summary=command, exit_code=1)
+        for number in (1, 2)
+    ]
+    state.turns["s1"] = LiveTurns.of(
+        SessionTurns("s1", [], Turn(head(1, "Mend it", 60, None), failed))
+    )
+    async with running(state, size=size) as rig:
+        (band,) = [line for line in rig.text.splitlines() if " run  " in line][-1:]
+        assert "3rd try, failed twice" in band
+        assert "python3" in band
+
+
+async def test_what_is_most_urgent_stays_below_a_sheet_as_others_are_settled() -> None:
+    state = asked("permission", PERMISSION)
+    state.approvals["a2"] = approval("a2", "permission", PERMISSION, session_id="s2")
+    async with running(state, size=(80, 24)) as rig:
+        await opened(rig)
+        last = rig.text.splitlines()[-2]
+        assert " run " in last
+        gone = replace(state.approvals["a2"], state="approved", decided_by="you")
+        rig.feed.happen(ev.ApprovalDecided(approval=gone))
+        await rig.settle()
+        assert " run " in rig.text.splitlines()[-2]

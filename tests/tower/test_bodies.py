@@ -4,10 +4,11 @@ import pytest
 from msgspec import Raw, json
 
 from tapui.projection.cuts import approval_head, call_head
-from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.state import State
 from tapui.tower.app.view import Happening, View
 from tapui.tower.calls.bodies import SHOWN_CHARS, Bodies, body_of, data_of, shortened
+from tapui.tower.calls.call_detail import call_parts
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -103,6 +104,19 @@ async def test_a_request_of_which_only_the_head_is_here_is_read_before_it_can_be
         assert rig.feed.sent[1:] == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
+async def test_a_denial_that_is_half_written_stays_when_the_rest_of_its_request_comes() -> None:
+    whole = approval("a1", "permission", {"kind": "shell", "fullCommandText": LONG})
+    async with running(State(approvals={"a1": approval_head(whole)}), size=(100, 30)) as rig:
+        await rig.press("a")
+        rig.clock.turn(1)
+        await rig.press("m", *"use n")
+        rig.feed.put(Detail(id="detail-1", approval=whole))
+        await rig.settle()
+        await rig.press(*"pm", "enter")
+        told = ApprovalDecide(approval_id="a1", decision="deny", reason="use npm")
+        assert rig.feed.sent[1:] == [told]
+
+
 @pytest.mark.parametrize("answer", ["error", "nothing", "head"])
 async def test_a_request_whose_rest_is_gone_says_so_and_can_be_decided(answer: str) -> None:
     head = approval_head(approval("a1", "permission", {"fullCommandText": LONG}, session_id="s1"))
@@ -159,3 +173,28 @@ def test_a_line_of_a_snapshot_is_replaced_by_the_whole_one() -> None:
     assert list(ring.lines) == [long]
     assert ring.head is None
     assert ring.line(3) is long
+
+
+def test_a_call_shows_what_its_shell_told(bodies: Bodies) -> None:
+    shell = subjects.Shell(
+        id="3", cwd="/code", is_cut=True, is_behind=True, head="begun\n", tail="2 failed\n"
+    )
+    done = call("c1", "bash", state="done", data=Raw(b'"Output too large"'), shell=shell)
+    shown = [one.text for one in call_parts(bodies, done)]
+    assert [" ".join(one.split()) for one in shown[:3]] == [
+        "folder /code",
+        "shell 3, in the background",
+        "output cut for the agent",
+    ]
+    assert shown[-5:] == [
+        "beginning of the output",
+        "begun\n",
+        "",
+        "end of the output",
+        "2 failed\n",
+    ]
+
+
+def test_a_call_of_no_shell_says_nothing_of_one(bodies: Bodies) -> None:
+    shown = [one.text for one in call_parts(bodies, call("c1", "greet", state="done"))]
+    assert not [one for one in shown if one.startswith(("shell", "folder", "output"))]

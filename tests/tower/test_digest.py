@@ -1,15 +1,31 @@
 """The digest: what it counts, and that the first key after a while shows it and does no more."""
 
 import pytest
+from msgspec import Raw
+from textual.events import AppBlur, AppFocus, Key
 
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
 from tapui.tower.app.app import TowerApp
-from tapui.tower.app.digest import AWAY, DigestScreen, digest, used_now
+from tapui.tower.app.digest import (
+    AWAY,
+    MOST_ROWS,
+    MOST_SESSIONS,
+    AwayRows,
+    Digest,
+    DigestScreen,
+    digest,
+    digest_parts,
+    used_now,
+)
+from tapui.tower.app.view import View
+from tapui.tower.requests.request_detail import RequestDetail
+from tapui.tower.sessions.session_detail import SessionDetail
+from tapui.tower.sessions.tell_line import TellInput
 from tapui.wire import events as ev
 from tapui.wire.turns import FileChange, SessionTurns, Turn, Usage
-from tests.tower.running import Running, running
-from tests.tower.scripted import START, approval, at, session, world
+from tests.tower.running import Running, on_top, running
+from tests.tower.scripted import START, approval, at, call, session, world
 from tests.tower.told import head, step
 
 
@@ -45,9 +61,14 @@ def test_steps_that_failed_meanwhile_are_counted() -> None:
         step("1.1", state="failed", ago=1500),
         step("1.2", state="failed", ago=500),
         step("1.3", ago=400),
+        step("1.4", state="denied", ago=300),
+        step("1.5", state="timedOut", ago=200),
     ]
     turn = Turn(head(1, "a", 2000, None, failed=2), steps)
-    assert digest(State(turns=told(turn)), {}, START - 1000, START).failed_steps == 1
+    found = digest(State(turns=told(turn)), {}, START - 1000, START)
+    assert found.steps == {"failed": 1, "denied": 1, "timedOut": 1}
+    words = [part.text for part in digest_parts(found)]
+    assert words[1:] == ["✗ 1 step failed", "⊘ steps: 1 denied, 1 timed out"]
 
 
 def test_the_time_that_something_waited_is_counted_once_where_requests_overlap() -> None:
@@ -83,15 +104,15 @@ async def ended_meanwhile(rig: Running) -> None:
     await rig.settle()
 
 
-async def test_the_first_key_after_ten_minutes_shows_it_and_the_next_one_closes_it() -> None:
+async def test_the_first_key_after_five_minutes_shows_it_and_the_next_one_closes_it() -> None:
     async with running(busy_world()) as rig:
         await rig.press("1")
         await ended_meanwhile(rig)
         await rig.press("q")
         assert isinstance(rig.app.screen, DigestScreen)
-        assert "While you were away: 15m, since 20:10" in rig.text
+        assert "While you were away: 10m, since 20:10" in rig.text
         assert "1 turn finished" in rig.text
-        assert "“Fix it”" in rig.text
+        assert "1 turn done" in rig.text
         await rig.press("q")
         assert len(rig.app.screen_stack) == 1
         assert rig.app.is_running
@@ -127,3 +148,209 @@ async def test_a_click_does_not_lose_it() -> None:
         assert isinstance(rig.app, TowerApp)
         await rig.press("x")
         assert isinstance(rig.app.screen, DigestScreen)
+
+
+# By session
+
+
+def eventful(ago: float = 200) -> State:
+    """One session asks, one has failed, one changed files, one only said something."""
+    state = State(turns={})
+    for id_, label in (("s1", "Quiet"), ("s2", "Changed"), ("s3", "Failed"), ("s4", "Asks")):
+        state.sessions[id_] = session(id_, label)
+    said = {"says": "All done.", "state": "done"}
+    state.turns |= told(Turn(head(1, "a", ago, 60, **said)))
+    files = [FileChange(f"src/{name}.py", 2, 1) for name in "abcde"]
+    changed = Turn(head(1, "b", ago, 60, session_id="s2", files=files))
+    state.turns |= told(changed, session_id="s2")
+    steps = [
+        step("1.1", state="failed", ago=ago - 100, tool="bash", summary="npm test", call_id="c1")
+    ]
+    state.turns |= told(
+        Turn(head(1, "c", ago, 60, session_id="s3", failed=1), steps), session_id="s3"
+    )
+    detail = {"kind": "shell", "fullCommandText": "rm -rf build"}
+    state.approvals["r1"] = approval("r1", "permission", detail, session_id="s4")
+    return state
+
+
+def rows_of(state: State) -> list[str]:
+    view = View()
+    view.state, view.now = state, START
+    return [row.texts[0] for row in AwayRows(view, digest(state, {}, START - 1000, START)).rows]
+
+
+def test_what_asks_and_failed_comes_first_then_what_changed() -> None:
+    assert rows_of(eventful()) == [
+        "Asks",
+        "! run rm -rf build",
+        "Failed  1 turn done",
+        "✗ bash npm test",
+        "Changed  1 turn done",
+        "5 files changed +10 −5 src/e.py, src/d.py, src/c.py and 2 more",
+        "Quiet  1 turn done",
+        "“All done.”",
+    ]
+
+
+def test_paths_are_told_from_the_sessions_folder() -> None:
+    state = State(sessions={"s1": session("s1", "First"), "s2": session("s2", "Second")})
+    files = [FileChange(f"/code/s1/{name}", 2, 1) for name in ("a.py", "b.py")]
+    steps = [step("1.1", state="failed", ago=90, tool="edit", summary="/code/s1/c.py")]
+    turn = Turn(head(1, "a", 200, 60, files=[*files, FileChange("/etc/x", 1)], failed=1), steps)
+    state.turns |= told(turn)
+    failed = {"state": "failed", "duration": 9.0, "provider_id": None, "session_id": "s2"}
+    one = call("c1", "view", args=Raw(b'{"path": "/code/s2/d.py"}'), **failed)
+    state.recent_calls["c1"] = one
+    rows = rows_of(state)
+    assert "3 files changed +5 −2 /etc/x, b.py, a.py" in rows
+    assert "✗ edit c.py" in rows
+    assert not any("/code/" in row for row in rows)
+
+
+def test_how_turns_ended_is_said_plainly_and_nothing_of_zero() -> None:
+    turns = [
+        Turn(head(number, "a", 900 - number, 60, state=state))
+        for number, state in enumerate(("failed", "failed", "stopped", "unknown"), 1)
+    ]
+    state = State(sessions={"s1": session("s1", "First")}, turns=told(*turns))
+    assert rows_of(state)[0] == "First  2 turns failed, 1 stopped, 1 unknown"
+    (words,) = digest_parts(digest(state, {}, START - 1000, START))
+    assert words.text == "2 turns failed, 1 stopped, 1 of unknown end"
+    assert digest_parts(Digest(0.0, 600.0, waited=0.4)) == []
+
+
+def test_of_very_much_each_session_has_a_bounded_number_of_rows() -> None:
+    state = State()
+    for number in range(MOST_SESSIONS + 5):
+        id_ = f"s{number}"
+        state.sessions[id_] = session(id_, id_)
+        failed = [
+            step(f"1.{n}", state="failed", ago=9, tool="t", call_id=f"{id_} {n}") for n in range(30)
+        ]
+        turn = Turn(head(1, "a", 20, 9, session_id=id_, failed=30), failed)
+        state.turns |= told(turn, session_id=id_)
+    rows = rows_of(state)
+    assert len(rows) <= MOST_SESSIONS * (MOST_ROWS + 3) + 1
+    assert rows.count(f"… {30 - MOST_ROWS} more") == MOST_SESSIONS
+    assert rows[-1] == "… 5 more sessions: they are in Sessions"
+
+
+async def come_back(rig: Running, state: State) -> None:
+    """Go away, let what is in `state` have happened meanwhile, and press a key."""
+    await rig.press("1")
+    rig.clock.turn(AWAY + 1)
+    rig.app.view.state = state
+    await rig.press("x")
+    assert isinstance(rig.app.screen, DigestScreen)
+
+
+async def test_each_row_opens_what_it_is_about() -> None:
+    async with running(State(sessions=eventful().sessions), size=(80, 24)) as rig:
+        await come_back(rig, eventful(-50))
+        assert "! run rm -rf build" in rig.text
+        await rig.press("down", "enter")
+        assert isinstance(on_top(rig.app), RequestDetail)
+        await rig.press("escape", "colon", *"while you were", "enter")
+        assert isinstance(rig.app.screen, DigestScreen)
+        await rig.press("down", "down", "down", "enter")
+        assert rig.app.main.current_kind.id == "turns"
+        assert "npm test" in rig.text
+        await rig.press("colon", *"while you were", "enter", "end", "up", "enter")
+        assert isinstance(on_top(rig.app), SessionDetail)
+
+
+async def test_a_goes_to_the_request_at_once_and_decides_nothing() -> None:
+    async with running(State(sessions=eventful().sessions), size=(80, 24)) as rig:
+        await come_back(rig, eventful(-50))
+        assert "a answers   ⏎ opens   any other key closes" in rig.text
+        await rig.press("a")
+        assert isinstance(on_top(rig.app), RequestDetail)
+        assert rig.feed.sent == []
+
+
+@pytest.mark.parametrize("key", ["y", "d", "s", "r", "m", "q", "escape", "question_mark", "5"])
+async def test_a_letter_of_a_request_only_closes_it(key: str) -> None:
+    async with running(State(sessions=eventful().sessions), size=(160, 40)) as rig:
+        await come_back(rig, eventful(-50))
+        await rig.press(key)
+        assert len(rig.app.screen_stack) == 1
+        assert rig.app.main.current_kind.id == "sessions"
+        assert rig.feed.sent == []
+
+
+async def test_a_request_that_is_open_takes_no_letter_that_shows_it() -> None:
+    state = eventful()
+    async with running(state, size=(80, 24)) as rig:
+        await rig.press("a")
+        assert isinstance(on_top(rig.app), RequestDetail)
+        rig.clock.turn(AWAY + 1)
+        await rig.press("y")
+        assert isinstance(rig.app.screen, DigestScreen)
+        await rig.press("y")
+        assert isinstance(on_top(rig.app), RequestDetail)
+        assert "chosen" not in rig.text
+        await rig.press("enter")
+        assert rig.feed.sent == []
+
+
+# The terminal's focus
+
+
+async def focus(rig: Running, *events: type[AppBlur | AppFocus]) -> None:
+    for one in events:
+        rig.app.post_message(one())
+    await rig.settle()
+    await rig.settle()
+
+
+async def test_the_focus_that_comes_back_shows_it_without_a_key() -> None:
+    async with running(busy_world()) as rig:
+        await rig.press("1")
+        rig.clock.turn(200)
+        await focus(rig, AppBlur)
+        rig.clock.turn(AWAY)
+        rig.feed.happen(ev.SessionHappened("s1", "session.idle"), ts=at(-400))
+        await rig.settle()
+        await focus(rig, AppFocus)
+        assert isinstance(rig.app.screen, DigestScreen)
+        assert "While you were away: 5m 00s, since 20:13" in rig.text
+        await rig.press("down", "y")
+        assert len(rig.app.screen_stack) == 1
+        await rig.press("question_mark")
+        assert "Help" in rig.text, "it is shown once"
+
+
+async def test_a_focus_that_was_gone_for_less_time_shows_nothing() -> None:
+    async with running(busy_world()) as rig:
+        await rig.press("1")
+        await focus(rig, AppBlur)
+        rig.clock.turn(AWAY - 1)
+        rig.feed.happen(ev.SessionHappened("s1", "session.idle"), ts=at(-100))
+        await focus(rig, AppFocus)
+        assert len(rig.app.screen_stack) == 1
+        rig.clock.turn(2)
+        await rig.press("question_mark")
+        assert "Help" in rig.text, "the focus was a sign of the person too"
+
+
+async def test_a_key_right_behind_the_focus_does_nothing() -> None:
+    async with running(busy_world()) as rig:
+        await rig.press("1", "t")
+        await focus(rig, AppBlur)
+        rig.clock.turn(AWAY)
+        rig.feed.happen(ev.SessionHappened("s1", "session.idle"), ts=at(-100))
+        await rig.settle()
+        rig.app.post_message(AppFocus())
+        rig.app.post_message(Key("z", "z"))
+        await rig.settle()
+        assert isinstance(rig.app.screen, DigestScreen)
+        await rig.press("z")
+        assert len(rig.app.screen_stack) == 1
+        assert rig.app.main.query_one(TellInput).value == ""
+
+
+async def test_the_command_says_that_nothing_has_happened() -> None:
+    async with running(State(sessions={"s1": session("s1", "quiet")})) as rig:
+        await rig.press("colon", *"while you were", "enter")
+        assert rig.notices == ["Nothing has happened since then."]

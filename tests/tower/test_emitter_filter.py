@@ -70,12 +70,12 @@ def line_of(rig: Running, text: str) -> str:
 async def test_the_rules_and_what_they_make_of_the_lines_are_shown() -> None:
     async with running(filtered_world(), size=(120, 36)) as rig:
         await opened(rig)
-        assert re.search(r"1  inject +fail\|error +2", rig.text)
-        assert re.search(r"2  drop +\^debug +1", rig.text)
-        assert "4 lines: 2 injected, 1 kept, 1 dropped" in rig.text
+        assert re.search(r"1  sent to the agent +fail\|error +2", rig.text)
+        assert re.search(r"2  dropped +\^debug +1", rig.text)
+        assert "4 lines: 2 sent to the agent, 1 kept, 1 dropped" in rig.text
         assert "would change" not in rig.text
-        assert "inject" in line_of(rig, "a test has failed")
-        assert "→" not in line_of(rig, "a test has failed")
+        assert "→ sent to the agent" in line_of(rig, "a test has failed")
+        assert "kept" not in line_of(rig, "a test has failed")
         assert "Nothing is changed." in rig.text
 
 
@@ -87,7 +87,7 @@ async def test_a_pattern_is_tried_as_it_is_written_and_applied_by_enter_alone() 
         asked = await answer(rig)
         assert [rule.match for rule in asked.rules] == ["fail", "^debug"]
         assert "1 would change" in rig.text
-        assert "◆ inject  → keep " in line_of(rig, "error: no such file")
+        assert "→ sent to the agent  · kept " in line_of(rig, "error: no such file")
         assert not rig.feed.sent_of(EmitterFilter)
         await rig.press("enter")
         assert not rig.feed.sent_of(EmitterFilter), "the pattern is taken, and nothing else"

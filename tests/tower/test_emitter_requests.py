@@ -4,14 +4,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from tapui.projection.requests.emitter_start import PROMPTS, PROVIDES, RIGHTS
-from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
+from tapui.projection.requests.emitter_start import EACH_CHANGE, PROMPTS, PROVIDES, RIGHTS
+from tapui.tower.requests.request_detail import DEAF_SECONDS, RequestDetail
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide
 from tests.tower.emitters_world import asked, asked_by_agent, asking, emitter, quiet
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import approval
 
 ALL = {
@@ -39,14 +39,14 @@ ALL = {
 
 
 def text_of(rig: Running) -> str:
-    screen = rig.app.screen
-    assert isinstance(screen, ApprovalScreen)
+    screen = on_top(rig.app)
+    assert isinstance(screen, RequestDetail)
     return screen.query_one(Reader).text
 
 
 async def opened(rig: Running) -> None:
     await rig.press("a")
-    assert isinstance(rig.app.screen, ApprovalScreen)
+    assert isinstance(on_top(rig.app), RequestDetail)
     await rig.turn(DEAF_SECONDS)
 
 
@@ -76,8 +76,8 @@ async def test_everything_that_would_run_is_shown() -> None:
             "not by itself",
             "are left out",
             "build",
-            "│ inject   fail|error",
-            "│ drop     ^debug",
+            "│ sent to the agent  fail|error",
+            "│ dropped            ^debug",
             "and that it failed",
             "Tests on save",
             "/code/pairing/tap.config.json:7",
@@ -147,6 +147,23 @@ async def test_later_versions_are_not_offered_where_no_file_is_covered() -> None
         assert not decisions(rig)
 
 
+async def test_of_tool_files_each_change_is_asked_about_and_no_later_version_is_offered() -> None:
+    state = asking("tools")
+    given = {
+        "kind": "provider",
+        "files": ["tools/one.py", "tools/_help.py"],
+        "uncovered": ["requests: tools/one.py imports it from elsewhere"],
+        "asksEachChange": True,
+    }
+    state.approvals["a-tools"] = asked("a-tools", "tools", **given)
+    async with running(state, size=(120, 50)) as rig:
+        await opened(rig)
+        for part in ("│ tools/one.py", "imports it from elsewhere", EACH_CHANGE):
+            assert part in text_of(rig)
+        assert "asksEachChange" not in text_of(rig)
+        assert "later versions" not in rig.text
+
+
 async def test_those_of_one_file_are_shown_in_full_and_answered_together() -> None:
     names = ["tests", "ci", "lint"]
     async with running(asking(*names), size=(120, 36)) as rig:
@@ -154,8 +171,9 @@ async def test_those_of_one_file_are_shown_in_full_and_answered_together() -> No
         for number, name in enumerate(names, 1):
             assert f"{number} of 3: {name}" in text_of(rig)
             assert f"│ ./{name}.sh --watch" in text_of(rig)
+        await rig.press("end")
         assert "allow these 3, and later versions of the 3 files named" in rig.text
-        await rig.press("end", "y")
+        await rig.press("y")
         assert "Enter allows these 3: they start" in rig.text
         await rig.press("enter")
         assert decisions(rig) == [(f"a-{name}", "approve", None) for name in names]
@@ -163,7 +181,7 @@ async def test_those_of_one_file_are_shown_in_full_and_answered_together() -> No
             settled = replace(rig.app.view.state.approvals[f"a-{name}"], state="approved")
             rig.feed.happen(ev.ApprovalDecided(settled))
             await rig.settle()
-        assert not isinstance(rig.app.screen, ApprovalScreen)
+        assert not isinstance(on_top(rig.app), RequestDetail)
         assert len(decisions(rig)) == 3, "nothing was answered twice"
 
 
@@ -256,7 +274,7 @@ async def test_a_refusal_of_one_of_them_is_said() -> None:
 async def test_the_band_says_what_it_is_in_one_line() -> None:
     state = asking("tests")
     async with running(state, size=(120, 36)) as rig:
-        assert "emitter  tests  every 5m: ./tests.sh --watch" in rig.text
+        assert "emitter tests every 5m: ./tests.sh --watch" in " ".join(rig.text.split())
 
 
 async def test_a_detail_that_is_none_is_shown_as_it_is() -> None:

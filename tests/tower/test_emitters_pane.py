@@ -4,9 +4,9 @@ import pytest
 from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.emitters.emitter_sheet import EmitterScreen
+from tapui.tower.emitters.emitter_detail import EmitterDetail
 from tapui.tower.emitters.emitters_pane import EXAMPLE
-from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.streams.streams_pane import StreamsPane
 from tapui.tower.textual.dialogs import ActionsScreen
 from tapui.tower.textual.reader import Reader
@@ -32,9 +32,10 @@ from tests.tower.emitters_world import (
     emitters,
     quiet,
     ran,
+    reviewed,
     watched,
 )
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import at, lines, posts
 
 WIDE = (200, 50)
@@ -47,8 +48,8 @@ def orders(rig: Running) -> list[object]:
 
 
 def row(rig: Running, name: str) -> str:
-    (found,) = [line for line in rig.text.splitlines() if f" {name} " in line[:30]]
-    return found
+    """Return an emitter's row, which is above those of runs."""
+    return next(line for line in rig.text.splitlines() if f" {name} " in line[:30])
 
 
 def world_of(*found: Emitter) -> State:
@@ -210,12 +211,12 @@ async def test_its_lines_are_shown_in_streams() -> None:
 async def test_enter_opens_what_waits_for_an_answer_else_the_sheet() -> None:
     async with running(asking("tests")) as rig:
         await rig.press("6", "enter")
-        assert isinstance(rig.app.screen, ApprovalScreen)
+        assert isinstance(on_top(rig.app), RequestDetail)
         await rig.press("escape")
         state = replace(rig.app.view.state.emitters["e-tests"], state="stopped", approval_id=None)
         rig.feed.happen(ev.EmitterChanged("s1", state))
         await rig.press("enter")
-        assert isinstance(rig.app.screen, EmitterScreen)
+        assert isinstance(on_top(rig.app), EmitterDetail)
 
 
 async def test_the_sheet_tells_all_of_it_and_its_runs() -> None:
@@ -230,15 +231,22 @@ async def test_the_sheet_tells_all_of_it_and_its_runs() -> None:
             "next run in 1m 36s",
             "exit code 7: curl: (7) connection refused",
             "every 30s",
-            "off: what the filter injects is held",
+            "off: what the filter has for the agent is held",
             "7 read: 0 dropped, 7 kept",
             "runs, 2 since this tower watches",
-            "exit 7  took 90ms  20 lines, 3 kept, 1 surfaced, 2 injected",
+            "exit 7  took 90ms  20 lines, 3 kept, 1 shown to you, 2 sent to the agent",
             "took 3.4s",
         ):
             assert part in rig.text, part
         await rig.press("right")
         assert "Anything new?" in rig.text
+
+
+async def test_the_sheet_has_the_filter_in_the_words_of_the_request() -> None:
+    async with running(watched(), size=(120, 36)) as rig:
+        await rig.press("6", "enter")
+        assert "│ sent to the agent  fail|error" in rig.text
+        assert "│ dropped            ^debug" in rig.text
 
 
 async def test_the_sheet_says_who_allowed_it() -> None:
@@ -287,19 +295,13 @@ async def test_a_long_command_is_read_whole() -> None:
 @pytest.mark.parametrize("size", [(120, 36), (160, 45), WIDE], ids=str)
 async def test_without_emitters_the_others_have_the_room(size: tuple[int, int]) -> None:
     async with running(quiet(), size=size) as rig:
-        assert "6 Emitters" not in rig.text
+        assert "emitters" not in [pane.kind.id for pane in rig.app.main.seen_panes()]
+        assert "6 Emit" in rig.text, "its tab is there"
         await rig.press("6")
-        assert "6 Emitters" in rig.text
-        await rig.press("1")
-        assert "6 Emitters" not in rig.text
+        assert "emitters" in [pane.kind.id for pane in rig.app.main.seen_panes()]
         rig.feed.happen(ev.EmitterChanged("s1", emitter("e1", "tests")))
         await rig.settle()
-        await rig.settle()
-        assert "6 Emitters" in rig.text
         assert "● tests" in rig.text
-        rig.feed.happen(ev.EmitterGone("s1", "e1", "tests", "its session ended"))
-        await rig.settle()
-        assert "6 Emitters" in rig.text, "nothing vanishes by itself"
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), WIDE], ids=str)
@@ -321,3 +323,21 @@ async def test_two_hundred_emitters_are_gone_through() -> None:
         await rig.press("slash", "r", "minus", *"17", "enter", "g")
         assert "emitter-170" in rig.text
         assert "emitter-18" not in rig.text
+
+
+async def test_the_sheet_has_its_reviews_and_the_lines_that_none_has() -> None:
+    async with running(reviewed(), size=(120, 50)) as rig:
+        await rig.press("6", "down", "down", "enter")
+        text = rig.text
+        parts = (
+            "reviews, 2",
+            "escalate  lines 6-7 (2)  1 kept, 1 surfaced  2 findings, 1 open",
+            "two deployments failed with 502 — the gateway is down for an hour",
+            "P1  eval of what the page sends  src/deploy.py:12-14  holds  open, accepted proposed",
+            "the name says little  opinion  rejected",
+            "unreviewed 2 lines",
+            "ignore    lines 1-3 (3)  4 dropped, 3 kept",
+        )
+        places = [text.find(part) for part in parts]
+        assert -1 not in places, parts[places.index(-1)]
+        assert places == sorted(places)  # the newest first, the gap between both

@@ -10,13 +10,13 @@ from textual.widgets import Input
 
 from tapui.projection.state import State
 from tapui.tower.app.services import FinderFault
-from tapui.tower.finding.find_sheet import FindScreen, RecordScreen
+from tapui.tower.finding.find_sheet import FindScreen, RecordDetail
 from tapui.tower.finding.finder_thread import MOST
 from tapui.tower.table.table import Table
 from tapui.wire import events as ev
 from tests.rig.waiting import until_async
 from tests.tower.finders import ScriptedFinder, found
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import at, world
 from tests.tower.test_hostile_text import HOSTILE, check
 
@@ -152,6 +152,13 @@ async def test_progress_is_shown_until_all_is_indexed_and_more_is_found_then() -
         assert "an old pair" in finds.rig.text
 
 
+async def test_damaged_lines_are_told_beside_what_was_found() -> None:
+    async with finding() as finds:
+        finds.finder.damaged_lines = 2
+        await finds.type("pair")
+        await finds.until(lambda: "3 found, 2 damaged lines" in finds.rig.text)
+
+
 async def test_what_was_recorded_just_now_is_found_while_the_index_catches_up() -> None:
     async with finding(*RECORDS[:1]) as finds:
         finds.finder.catches_up = True
@@ -229,7 +236,7 @@ async def test_enter_opens_the_record_of_another_session_and_what_opens_its_sess
         finds.finder.texts["3"] = "event: user.message\ncontent: Why does pairing flake?"
         await finds.type("pair")
         await finds.rig.press("enter")
-        assert isinstance(finds.rig.app.screen, RecordScreen)
+        assert isinstance(on_top(finds.rig.app), RecordDetail)
         await finds.until(lambda: "content: Why does pairing flake?" in finds.rig.text)
         assert "tapui replay s1" in finds.rig.text
         assert "1 of what looked like secrets" in finds.rig.text

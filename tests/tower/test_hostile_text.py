@@ -13,7 +13,9 @@ from tapui.tower.app.app import TowerApp
 from tapui.tower.table.table import Table
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.criteria import Pointer, Ran, Verdict
 from tapui.wire.emitters import Emitter
+from tapui.wire.goals import Goal, GoalAnswer, GoalCriterion, SurfaceChange
 from tapui.wire.message import Error, FileResult, Line, OfferedTool, ToolOutcome, ToolProgress
 from tapui.wire.provider import FilterRule
 from tapui.wire.steering import Order, SessionStart, SessionStarted
@@ -31,7 +33,7 @@ from tapui.wire.turns import (
 from tests.rig.waiting import until_async
 from tests.tower.emitters_world import emitter
 from tests.tower.running import Running, running
-from tests.tower.scripted import approval, at, call, provider, session
+from tests.tower.scripted import approval, at, call, posts, provider, session
 from tests.tower.stores import ScriptedStore, stored
 
 CORPUS = [
@@ -115,7 +117,14 @@ def hostile_world(text: str) -> State:
     streams = [subjects.Stream(text, text, "s1", 3, line)]
     apart = [subjects.Unattached(text, text, 7, text)]
     snapshot = Snapshot(sessions, providers, calls, streams, approvals, unattached=apart)
-    return State.of(replace(snapshot, turns=hostile_turns(text), emitters=hostile_emitters(text)))
+    return State.of(
+        replace(
+            snapshot,
+            turns=hostile_turns(text),
+            emitters=hostile_emitters(text),
+            goals=hostile_goals(text),
+        )
+    )
 
 
 def hostile_emitter_detail(text: str) -> dict[str, object]:
@@ -165,6 +174,54 @@ def hostile_emitters(text: str) -> list[Emitter]:
         {"kind": "provider", "state": "error", "command": text, "args": [text]},
     )
     return [emitter(f"e{number}", text, **(fields | one)) for number, one in enumerate(given, 1)]
+
+
+def hostile_goals(text: str) -> list[Goal]:
+    """Return goals with a text in each field, as long as the wire lets it be."""
+    long = (text * 2_000)[:2_000]
+    pointers = [
+        Pointer("command", "call:c3", "recorded", at(60)),
+        Pointer("stream", f"{text}#3", "stated", text, sha256=text),
+        Pointer("file", text, "observed"),
+    ]
+    diff = f"--- {text}\n+++ {text}\n@@ -1 +1 @@\n-{text}\n+{long}"
+    criteria = [
+        GoalCriterion(
+            id=f"{text}{state}",
+            text=long,
+            check=Ran(command=long, root=text, globs=[text], after=text),
+            verdict=Verdict(state, text, pointers),
+            surface="a" * 64,
+            changed=[SurfaceChange(text, diff)],
+        )
+        for state in ("unknown", "failed")
+    ]  # fmt: skip
+    common: dict[str, Any] = {
+        "session_id": "s1",
+        "title": text[:300],
+        "revision": 1,
+        "opened_at": at(200),
+        "note": long,
+        "note_by": "agent",
+        "agent": text,
+        "deadline": text,
+        "trace_id": text,
+    }
+    closed = {"closed_at": text, "closed_by": text}
+    return [
+        Goal(id="g1", status="active", opened_by="person", criteria=criteria, **common),
+        Goal(id="g2", status="achieved", opened_by="copilot", **closed, **common),
+    ]
+
+
+def hostile_goal_lines() -> list[Line]:
+    """Return lines about the first goal, and some that are about none."""
+    told = [{"goalId": "g1", "kind": HOSTILE}, {"goalId": "g1"}, ["g1"], HOSTILE]
+    data = [Raw(json.encode(one)) for one in told] + [Raw(b'{"goalId":')]
+    return [
+        Line(number, at(100 - number), "keep", HOSTILE, metadata=one)
+        for number, one in enumerate(data, 1)
+    ]
 
 
 def hostile_turns(text: str) -> list[SessionTurns]:
@@ -225,7 +282,7 @@ def check(app: TowerApp, where: str) -> None:
 
 
 async def visit(rig: Running) -> None:
-    for number in "123456":
+    for number in "1234568":
         await rig.press(number)
         check(rig.app, f"pane {number}")
 
@@ -252,6 +309,7 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
         rig.feed.happen(
             ev.SessionHappened(session_id="s1", event=HOSTILE, data=Raw(json.encode([HOSTILE]))),
             ev.ErrorSent(code=HOSTILE, message=HOSTILE, provider_id="p1"),
+            *posts(("s1", "goals@tap"), hostile_goal_lines()),
         )
         rig.feed.put(RevealedCode(approval_id="a-pairing", code=HOSTILE, expires_at=HOSTILE))
         for keys in (
@@ -279,6 +337,12 @@ async def test_every_screen_shows_hostile_text_harmlessly() -> None:
             ["3", "enter"],
             *(["6", "home", *["down"] * index, "enter"] for index in range(4)),
             *(["6", "home", *["down"] * index, "full_stop"] for index in range(4)),
+            ["8", "home", "full_stop"],
+            *(["8", "home", key] for key in "mxyo"),
+            ["8", "home", "down", "enter"],
+            ["8", "home", "enter", "v"],
+            *(["8", "home", "enter", *["down"] * index, "enter"] for index in (0, 1, 2, 3, 8, 9)),
+            ["8", "home", "enter", "enter", "G", "enter"],
             ["6", "home", "down", "x"],
             ["6", "home", "down", "m", "e", "x", "escape", "x"],
             ["question_mark"],
@@ -305,6 +369,7 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
     state = hostile_world(HOSTILE)
     async with running(state, size=(120, 36)) as rig:
         rig.feed.put(Notice(message=HOSTILE, level="error"))
+        rig.feed.put(GoalAnswer("x", hostile_goals(HOSTILE)[0]))
         rig.feed.put(Error(code="INTERNAL", message=HOSTILE))
         order = Order("o1", "s1", "tell", "given", HOSTILE, at(), HOSTILE, "after")
         lost = ev.OrderChanged(
@@ -327,7 +392,7 @@ async def test_notices_show_hostile_text_harmlessly() -> None:
             ev.ModeChanged(session_id="s1", mode="plan", state="failed", by=HOSTILE, error=HOSTILE),
         )
         await rig.settle()
-        assert len(rig.notices) == 7
+        assert len(rig.notices) == 8
         check(rig.app, "notices")
 
 

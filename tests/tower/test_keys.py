@@ -4,12 +4,12 @@ import pytest
 from textual.widgets import Input
 
 from tapui.tower.app.help import HelpScreen
-from tapui.tower.calls.call_sheet import CallScreen
-from tapui.tower.sessions.session_sheet import SessionScreen
+from tapui.tower.calls.call_detail import CallDetail
+from tapui.tower.sessions.session_detail import SessionDetail
 from tapui.tower.table.filter import FilterBar
 from tapui.tower.textual.dialogs import ChooseScreen
 from tapui.wire.tower import SessionMode
-from tests.tower.running import running
+from tests.tower.running import on_top, running
 from tests.tower.scripted import world
 
 
@@ -18,9 +18,9 @@ async def test_enter_right_after_a_panes_key_opens_its_first_row(size: tuple[int
     async with running(world(), size=size) as rig:
         for _ in range(3):
             await rig.type("5", "enter")
-            assert isinstance(rig.app.screen, CallScreen)
+            assert isinstance(on_top(rig.app), CallDetail)
             await rig.type("escape", "1", "enter")
-            assert isinstance(rig.app.screen, SessionScreen)
+            assert isinstance(on_top(rig.app), SessionDetail)
             await rig.type("escape")
             assert len(rig.app.screen_stack) == 1
 
@@ -28,7 +28,7 @@ async def test_enter_right_after_a_panes_key_opens_its_first_row(size: tuple[int
 async def test_enter_right_after_the_key_of_the_pane_that_is_current() -> None:
     async with running(world()) as rig:
         await rig.type("1", "enter")
-        assert isinstance(rig.app.screen, SessionScreen)
+        assert isinstance(on_top(rig.app), SessionDetail)
 
 
 async def test_what_follows_slash_is_the_filter() -> None:
@@ -37,7 +37,7 @@ async def test_what_follows_slash_is_the_filter() -> None:
         assert rig.pane(3).query_one(FilterBar).query_one(Input).value == "x3q1"
         assert rig.app.main.current_kind.id == "streams"
         await rig.type("escape", "5", "enter")
-        assert isinstance(rig.app.screen, CallScreen)
+        assert isinstance(on_top(rig.app), CallDetail)
 
 
 async def test_keys_after_enter_are_for_the_sheet() -> None:
@@ -58,8 +58,8 @@ async def test_many_keys_in_one_read_all_count() -> None:
     async with running(world()) as rig:
         rounds = 4
         await rig.type(*(["tab", "1", "down", "up"] * rounds), "5", "down", "enter")
-        assert isinstance(rig.app.screen, CallScreen)
-        once_round = len(rig.app.main.kinds)
-        await rig.type("escape", *["tab"] * (once_round * rounds + 2), "question_mark")
+        assert isinstance(on_top(rig.app), CallDetail)
+        once_round = len(rig.app.main.kinds) + 1  # what waits is one more
+        await rig.type("escape", *["tab"] * (once_round * rounds + once_round - 4), "question_mark")
         assert isinstance(rig.app.screen, HelpScreen)
         assert rig.app.main.current_kind.id == "sessions"

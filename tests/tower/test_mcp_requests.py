@@ -7,27 +7,27 @@ import pytest
 from tapui.projection.requests.emitter_start import RIGHTS
 from tapui.projection.requests.mcp_server_start import CALLED, CHANGED, OFFERED
 from tapui.tower.requests.answer_fields import FormAnswer
-from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
+from tapui.tower.requests.request_detail import DEAF_SECONDS, RequestDetail
 from tapui.tower.textual.reader import Reader
 from tapui.wire.tower import ApprovalDecide
 from tests.tower.emitters_world import quiet
 from tests.tower.mcp_world import CALLED as SEARCH
 from tests.tower.mcp_world import START, TOOLS, asking
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import approval
 
 HOSTILE = "\x1b[2J\x9b31m\u202eevil\nSECOND LINE [bold]x[/bold] \ud83d\ude00"
 
 
 def text_of(rig: Running) -> str:
-    screen = rig.app.screen
-    assert isinstance(screen, ApprovalScreen)
+    screen = on_top(rig.app)
+    assert isinstance(screen, RequestDetail)
     return screen.query_one(Reader).text
 
 
 async def opened(rig: Running) -> str:
     await rig.press("a")
-    assert isinstance(rig.app.screen, ApprovalScreen)
+    assert isinstance(on_top(rig.app), RequestDetail)
     await rig.turn(DEAF_SECONDS)
     return text_of(rig)
 

@@ -8,11 +8,11 @@ import pytest
 from tapui.projection.feed import Link
 from tapui.projection.state import State
 from tapui.tower.app.next_app import GONE, NONE_LEFT, NextApp
-from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
 from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide
-from tests.tower.running import Running
+from tests.tower.running import Running, on_top
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, session
 
 
@@ -35,8 +35,8 @@ def asks(id_: str, name: str, *, left: float = 7200, waited: float = 60) -> Appr
 
 
 def shown(rig: Running) -> str:
-    assert isinstance(rig.app.screen, ApprovalScreen)
-    return rig.app.screen.key
+    assert isinstance(on_top(rig.app), RequestDetail)
+    return on_top(rig.app).key
 
 
 async def test_the_most_urgent_comes_first_and_the_end_when_none_is_left() -> None:

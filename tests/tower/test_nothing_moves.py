@@ -150,7 +150,7 @@ def place_of(widget: Table | Tail) -> tuple[object, int]:
 
 PLACES: dict[str, tuple[list[str], list[str]]] = {
     "sessions": (["1"], ["down"] * 4),
-    "sessions by time": (["1", "s", "s"], ["home", *["down"] * 4]),
+    "sessions by age": (["1", "s", "s", "s"], ["home", *["down"] * 4]),
     "turns": (["2"], ["end", "up", "up"]),
     "tail": (["3"], ["up"] * 5),
     "streams": (["3"], ["home", "down", "down"]),

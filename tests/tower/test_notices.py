@@ -4,7 +4,7 @@ import pytest
 
 from tapui.projection.state import State
 from tapui.tower.app.app import TowerApp
-from tapui.tower.app.notifier import QUIET_SECONDS, Notices, notice_words
+from tapui.tower.app.notifier import QUIET_SECONDS, Notices, PersonCall, notice_words
 from tapui.tower.textual.terminal import notice_sequence
 from tapui.wire.events import ApprovalRequested, ApprovalWithdrawn
 from tapui.wire.subjects import Approval, ApprovalKind, Session
@@ -139,11 +139,16 @@ class Called:
         self.bells = 0
         self.written: list[str] = []
         self.texts: list[str] = []
+        self.calls: list[PersonCall] = []
         monkeypatch.setattr(TowerApp, "bell", lambda _: self.ring())
         monkeypatch.setattr(TowerApp, "write_terminal", lambda _, text: self.written.append(text))
 
     def ring(self) -> None:
         self.bells += 1
+
+    def take(self, call: PersonCall) -> None:
+        self.texts.append(call.text)
+        self.calls.append(call)
 
     @property
     def sequences(self) -> list[str]:
@@ -156,7 +161,7 @@ def asked(id_: str) -> ApprovalRequested:
 
 async def test_a_tower_calls_in_every_way_and_rarely(monkeypatch: pytest.MonkeyPatch) -> None:
     called = Called(monkeypatch)
-    async with running(on_notice=called.texts.append) as rig:
+    async with running(on_notice=called.take) as rig:
         rig.feed.happen(asked("a1"))
         await rig.settle()
         one = "Waiting for you: a provider asks to join all sessions"
@@ -171,6 +176,7 @@ async def test_a_tower_calls_in_every_way_and_rarely(monkeypatch: pytest.MonkeyP
         assert called.bells == 1
         await rig.turn(5)
         assert (called.bells, called.texts) == (2, [one, "Waiting for you: 3 requests"])
+        assert [call[1:] for call in called.calls] == [("bindAll", ""), ("several", "")]
         assert any("(4) tapui" in text for text in called.written), "the title counts what waits"
 
 
@@ -179,7 +185,7 @@ async def test_only_the_tower_that_has_watched_longest_calls(
 ) -> None:
     called = Called(monkeypatch)
     feed = ScriptedFeed()
-    async with running(feed=feed, begins=False, on_notice=called.texts.append) as rig:
+    async with running(feed=feed, begins=False, on_notice=called.take) as rig:
         feed.begin(towers=2, is_first=False)
         feed.happen(asked("a1"))
         await rig.settle()

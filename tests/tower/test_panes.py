@@ -14,6 +14,7 @@ from tapui.tower.textual.reader import Reader
 from tapui.tower.textual.sheet import ConfirmScreen
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.message import Line
 from tapui.wire.tower import (
     CallCancel,
     InjectsResume,
@@ -23,6 +24,7 @@ from tapui.wire.tower import (
 )
 from tests.tower.running import Running, running
 from tests.tower.scripted import approval, at, call, provider, session, world
+from tests.tower.told import turns_world
 
 
 def keys(rig: Running, number: int) -> list[str]:
@@ -33,14 +35,19 @@ SIZES = [(80, 24), (100, 30), (120, 36), (160, 45), (200, 50)]
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_the_empty_screen_says_in_three_lines_what_to_do(size: tuple[int, int]) -> None:
-    async with running(size=size, on_demo=lambda: None) as rig:
+async def test_the_empty_screen_has_a_row_for_what_can_be_done(size: tuple[int, int]) -> None:
+    looking = subjects.HostLook("copilot", "looking", at(1))
+    async with running(State(looks={"copilot": looking}), size=size, on_demo=lambda: None) as rig:
         for line in (
-            "In another terminal:  tapui copilot",
-            "copilot --ui-server --resume ID",
-            "Press d for a demonstration.",
+            "looking for sessions …",
+            "▌+ start Copilot here   (in another terminal: tapui copilot)",
+            " d demonstration",
         ):
             assert line in rig.text
+        rig.feed.happen(ev.HostLooks(replace(looking, state="looked")))
+        await rig.settle()
+        assert "Nothing is attached" in rig.text
+        assert "looking for" not in rig.text
         rig.feed.may_stop.set()
         await rig.press("d")
         assert rig.app.return_value == "demo"
@@ -57,7 +64,8 @@ async def test_the_demonstration_does_not_offer_itself_and_names_its_own_token()
     demo = "/demo/.provider-token"
     async with running(size=(200, 50), is_demo=True, on_demo=lambda: None, token_file=demo) as rig:
         assert "tapui copilot" in rig.text
-        assert "demonstration" not in rig.text
+        assert "d demonstration" not in rig.text
+        await rig.press("4")
         assert demo in rig.text
         assert "~/.copilot" not in rig.text
 
@@ -69,12 +77,12 @@ async def test_the_first_start_shows_no_session_and_what_to_do(size: tuple[int, 
         assert "no session" in rig.text
         assert "○ tapui" not in rig.text
         assert "tapui copilot" in rig.text
-        assert "Press d for a demonstration." in rig.text
+        assert " d demonstration" in rig.text
 
 
 async def test_the_own_session_is_shown_while_a_provider_waits_in_it() -> None:
     waiting = session("local", "tapui", host="local", providers=["p1"])
-    async with running(State(sessions={"local": waiting}), size=(120, 36)) as rig:
+    async with running(State(sessions={"local": waiting}), size=(115, 36)) as rig:
         assert re.search("○ tapui +1 provider in no Copilot session +idle", rig.text)
 
 
@@ -82,6 +90,8 @@ async def test_the_own_session_is_shown_while_a_provider_waits_in_it() -> None:
 async def test_no_hint_of_an_empty_pane_is_cut_off(size: tuple[int, int]) -> None:
     async with running(size=size) as rig:
         for pane in rig.app.panes:
+            if not pane.has_class("-empty"):
+                continue
             shown = pane.query_one(".empty", Static)
             wanted = shown.visual.get_height({}, shown.content_size.width)
             assert wanted <= shown.content_size.height
@@ -109,7 +119,7 @@ async def test_a_name_of_64_characters_is_whole_where_the_row_has_room() -> None
 async def test_the_built_in_session_alone_says_what_to_do_next() -> None:
     alone = State(sessions={"local": session("local", "local", host="local")})
     async with running(alone) as rig:
-        for command in ("tapui copilot", "copilot --ui-server --resume ID", "tapui demo"):
+        for command in ("tapui copilot", "tapui demo"):
             assert command in rig.text
         rig.feed.happen(ev.SessionOpened(session_id="s1", session=session("s1", "Fix the build")))
         await rig.settle()
@@ -173,7 +183,7 @@ async def test_a_session_shows_what_happened_in_it() -> None:
 
 async def test_context_use_is_shown() -> None:
     async with running(world()) as rig:
-        assert "75%" in rig.text
+        assert "94%" in rig.text  # of what fits before it is compacted
 
 
 async def test_a_provider_is_moved_to_a_chosen_session() -> None:
@@ -244,16 +254,17 @@ async def test_what_a_provider_wants_is_told_with_it_and_with_its_session() -> N
         for told in (
             "instance   tab-a",
             "revision   7",
-            "injects    2 waiting, held in",
+            "for agent  2 waiting, held in",
             "rules      3 before tools",
             "tone (append)",
             "CI fails on main",
         ):
             assert told in rig.app.screen.query_one(Reader).text, told
         await rig.press("escape", "1", "enter")
-        assert "context in force" in rig.text
-        assert "CI fails on main" in rig.text
-        assert "tone: append by ci-watcher/tab-a" in rig.text
+        told = rig.app.screen.query_one(Reader).text
+        assert "context in force" in told
+        assert "CI fails on main" in told
+        assert "tone: append by ci-watcher/tab-a" in told
 
 
 async def test_a_provider_that_went_is_shown_for_a_minute() -> None:
@@ -278,6 +289,25 @@ async def test_a_provider_shows_what_it_was_refused() -> None:
         assert "RATE_LIMITED  ten a second" in shown
         assert "of another" not in shown
         assert "rerun_job" in shown
+
+
+async def test_what_a_provider_says_of_itself_is_in_its_sheet() -> None:
+    async with running(world()) as rig:
+        await rig.press("4", "enter")
+
+        def shown() -> str:
+            return rig.app.screen.query_one(Reader).text
+
+        assert "status " not in shown()
+        for number, level, text in ((1, "surface", "no token"), (2, "keep", "3 runs watched")):
+            line = Line(number, at(number), level, text)  # type: ignore[arg-type]
+            rig.feed.happen(ev.StreamPosted("s1", "status@ci-watcher", line))
+            await rig.settle()
+            words = f"wrong: {text}" if level == "surface" else text
+            assert f"status     {words}" in shown()
+        rig.feed.happen(ev.StreamPosted("s1", "status@other", Line(1, at(3), "surface", "gone")))
+        await rig.settle()
+        assert "gone" not in shown()
 
 
 async def test_calls_in_flight_are_above_ended_ones() -> None:
@@ -390,6 +420,28 @@ async def test_a_failed_call_shows_its_error() -> None:
         assert "job 77 is not finished" in shown
 
 
+async def test_a_call_that_ends_under_the_cursor_leaves_no_heading_without_rows() -> None:
+    state = world()
+    state.recent_calls.clear()
+    state.calls.clear()
+    for id_ in ("c1", "c2"):
+        state.calls[id_] = call(id_, f"tool_{id_}")
+    async with running(state) as rig:
+        await rig.press("5", "down")
+        table = rig.pane(5).query_one(Table)
+        assert table.selected == "c2"
+        assert "recent" not in rig.text
+        done = replace(state.calls["c2"], state="done", duration=44.0)
+        rig.feed.happen(ev.CallFinished(session_id="s1", call=done))
+        await rig.settle()
+        assert [row.key for row in table.rows] == ["c1", "c2"], "it stays on its line"
+        assert "recent" not in rig.text
+        await rig.press("up")
+        await rig.turn(1)
+        assert [row.key for row in table.rows] == ["c1", "", "c2"]
+        assert "recent" in rig.text
+
+
 async def test_a_shell_that_exits_non_zero_failed_and_the_one_of_grep_is_an_answer() -> None:
     state = world()
     state.recent_calls.clear()
@@ -411,13 +463,16 @@ async def test_a_shell_that_exits_non_zero_failed_and_the_one_of_grep_is_an_answ
         assert rig.pane(5).query_one(Table).selected == "f1"
 
 
-async def test_header_and_what_waits_stay_in_sight_over_a_sheet() -> None:
+async def test_header_and_what_is_most_urgent_stay_in_sight_over_a_sheet() -> None:
     async with running(world()) as rig:
-        above = rig.text.splitlines()[: rig.app.lines_above]
-        assert "a web page" in above[1]
+        header, *_, waits, _least, _keys = rig.text.splitlines()
+        assert "1m 29s left" in waits
         await rig.press("5", "enter")
         assert len(rig.app.screen_stack) == 2
-        assert rig.text.splitlines()[: rig.app.lines_above] == above
+        assert rig.text.splitlines()[0] == header
+        last = rig.text.splitlines()[-2]
+        assert "1 more" in last, "the other one is out of sight"
+        assert last.replace("1 more", "a answers").split() == waits.split()
 
 
 async def test_a_call_on_screen_follows_what_happens() -> None:
@@ -473,10 +528,10 @@ async def test_a_session_whose_program_answers_nothing_says_so() -> None:
     state = State()
     state.sessions["s1"] = session("s1", "Fix pairing", state="busy", silent=True)
     state.sessions["s2"] = session("s2", "Release", state="busy")
-    async with running(state, size=(120, 36)) as rig:
+    async with running(state, size=(115, 36)) as rig:
         (row,) = [line for line in rig.text.splitlines() if "Fix pairing " in line][:1]
         assert "no answer" in row
-        assert "its program answers nothing: it is stopped, or hangs" in row
+        assert "its program is stopped, or hangs" in row
         assert keys(rig, 1)[0] == "s1"
 
 
@@ -490,12 +545,44 @@ async def test_a_path_in_the_session_s_folder_is_shown_without_it_and_whole_wher
             ev.CallStarted("s1", call("c1", "edit", args=Raw(json.encode({"path": path})))),
         )
         await rig.settle()
-        assert rig.text.count("c.py") == 3  # sessions, turns, calls
+        assert rig.text.count("c.py") == 2  # turns, calls
         detail = {"kind": "write", "fileName": path, "diff": "+x"}
         asked = approval("a1", "permission", detail, session_id="s1")
         rig.feed.happen(ev.ApprovalRequested(asked, "s1"))
         await rig.settle()
-        assert path not in rig.text
-        assert "write  c.py" in rig.text
+        assert path not in rig.lists
+        assert "write" in rig.text.splitlines()[-2]
+        assert path not in rig.text.splitlines()[-2]
         await rig.press("a")
         assert path in rig.text
+
+
+@pytest.mark.parametrize("number", ["1", "2", "4", "5"])
+async def test_what_a_row_offers_is_known_without_making_it(number: str) -> None:
+    state = turns_world()
+    state.sessions["gone"] = session("gone", "Gone", state="ended", ended_at=at(5))
+    async with running(state, size=(200, 50)) as rig:
+        await rig.press(number, "home")
+        pane = rig.pane(number)
+        offered = set()
+        for _ in pane.query_one(Table).rows:
+            assert pane.has_actions == bool(pane.row_actions())
+            offered.add(pane.has_actions)
+            await rig.press("down")
+        assert True in offered
+
+
+async def test_a_detail_follows_where_the_cursor_or_what_it_shows_has_changed() -> None:
+    async with running(turns_world(), size=(200, 50)) as rig:
+        await rig.press("1", "home")
+        area = rig.app.main.detail_area
+        for step in ("down", "up"):
+            before = area.detail.key if area.detail is not None else ""
+            await rig.press(step)
+            assert area.detail is not None
+            assert area.detail.key != before
+            assert area.detail.key == rig.app.view.chosen_session
+        shown = area.detail
+        rig.feed.happen(ev.StreamPosted("s1", "ci@ci", Line(1, at(1), "keep", "a line")))
+        await rig.settle()
+        assert area.detail is shown

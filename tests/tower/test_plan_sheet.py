@@ -40,8 +40,8 @@ async def test_a_plan_is_read_and_answered(keys: list[str], answer: dict[str, st
         await rig.press("a")
         assert "The plan is ready: Look, then leap" in rig.text
         assert "2. Leap over the fence" in rig.text
-        assert "Go on with the plan in the mode" in rig.text
-        assert "< interactive >" in rig.text
+        assert "What follows" in rig.text
+        assert "< interactive: run the plan >" in rig.text
         assert "what is to change in the plan" in rig.text
         await rig.turn(1)
         await rig.press(*keys, "enter")

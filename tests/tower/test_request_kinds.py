@@ -6,17 +6,18 @@ from typing import Any
 import pytest
 
 from tapui.cli.overview import show_waiting
-from tapui.projection.requests.kind import DENY, AskedRequest, Option, RequestKind
 from tapui.projection.requests.kinds import KINDS, kind_of
+from tapui.projection.requests.request_kind import DENY, AskedRequest, Option, RequestKind
 from tapui.projection.state import State
 from tapui.tower.app.next_app import NextApp
 from tapui.tower.app.notifier import notice_words
-from tapui.tower.requests.approval_sheet import DEAF_SECONDS, ApprovalScreen
+from tapui.tower.requests.request_detail import DEAF_SECONDS, RequestDetail
 from tapui.wire import events as ev
 from tapui.wire.subjects import Approval
 from tapui.wire.tower import ApprovalDecide
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, session
+from tests.tower.test_goal_requests import CRITERION, UNPROVEN
 
 
 class LunchRequest(RequestKind):
@@ -26,6 +27,7 @@ class LunchRequest(RequestKind):
     verb_word = "eat"
     asks = "is hungry"
     notice = "wants lunch"
+    titles = {"price": "price"}  # noqa: RUF012 - never changed
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
         return f"{detail['dish']} at noon"
@@ -56,7 +58,7 @@ def hungry() -> State:
 
 async def answered(rig: Running) -> None:
     """The sheet shows the request, and its letter and Enter decide."""
-    assert isinstance(rig.app.screen, ApprovalScreen)
+    assert isinstance(on_top(rig.app), RequestDetail)
     for said in ("First is hungry", "soup at noon", "price", "let it eat"):
         assert said in rig.text
     await rig.turn(DEAF_SECONDS)
@@ -101,6 +103,61 @@ async def test_next_shows_it() -> None:
 def test_status_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     show_waiting(hungry(), [LUNCH])
     assert "eat soup at noon" in capsys.readouterr().out
+
+
+YES_OR_NO = "answer in the tower, or with `tapui approve ID` or `tapui deny ID`"
+WITH_AN_ANSWER = "answer in the tower, or with `tapui next` (an answer) or `tapui deny ID` (none)"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *waiting: Approval) -> list[str]:
+    """Return the lines below the requests."""
+    show_waiting(hungry(), list(waiting))
+    return [line for line in capsys.readouterr().out.splitlines() if "answer in the tower" in line]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_status_offers_what_answers_each_kind(
+    capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    asked = approval("a1", kind, {}, session_id="s1")
+    is_asked_for_words = kind in ("userInput", "elicitation", "goal")
+    expected = WITH_AN_ANSWER if is_asked_for_words else YES_OR_NO
+    assert printed(capsys, asked) == [f"  {expected}"]
+
+
+def test_status_offers_what_answers_a_goal_that_is_not_proven(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (line,) = printed(capsys, approval("a1", "goal", UNPROVEN, session_id="s1"))
+    assert line == (
+        "  answer in the tower, or with `tapui goal done g1` (it is achieved), "
+        "`tapui goal drop g1` (drop it), `tapui next` (three more) or `tapui deny ID` (leave it)"
+    )
+
+
+def test_a_goals_id_in_a_command_is_one_word(capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = approval("a1", "goal", {**UNPROVEN, "goalId": "g; rm -rf ~\x1b"}, session_id="s1")
+    (line,) = printed(capsys, hostile)
+    assert "`tapui goal done 'g; rm -rf ~" in line
+    assert "\x1b" not in line
+
+
+def test_status_says_which_request_is_answered_how(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = [
+        LUNCH,
+        approval("a2", "goal", CRITERION, session_id="s1"),
+        approval("a3", "permission", {}, session_id="s1"),
+        approval("a4", "userInput", {"question": "Which?"}, session_id="s1"),
+    ]
+    assert printed(capsys, *waiting) == [
+        f"  a1, a3: {YES_OR_NO}",
+        f"  a2, a4: {WITH_AN_ANSWER}",
+    ]
+
+
+def test_a_prompt_over_the_budget_is_approved(capsys: pytest.CaptureFixture[str]) -> None:
+    over = approval("a1", "userInput", {"kind": "budget"}, session_id="s1")
+    assert printed(capsys, over) == [f"  {YES_OR_NO}"]
 
 
 def test_one_of_a_later_tapui_is_a_permission() -> None:

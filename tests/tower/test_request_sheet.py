@@ -1,8 +1,10 @@
 """The sheet of requests: one follows the other, and no decision goes to another than the shown."""
 
+import re
 import threading
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 from textual.events import Key, Paste
@@ -10,19 +12,19 @@ from textual.events import Key, Paste
 from tapui.projection.changes import MAX_LINES, changes
 from tapui.projection.state import State
 from tapui.tower.app.services import EarlierFault
-from tapui.tower.calls.call_sheet import CallScreen
-from tapui.tower.providers.provider_sheet import ProviderScreen
+from tapui.tower.calls.call_detail import CallDetail
+from tapui.tower.providers.provider_detail import ProviderDetail
 from tapui.tower.requests.answer_fields import Letters, RulePanel
-from tapui.tower.requests.approval_sheet import ApprovalScreen
-from tapui.tower.sessions.session_sheet import SessionScreen
-from tapui.tower.streams.line_sheet import LineScreen
+from tapui.tower.requests.request_detail import RequestDetail
+from tapui.tower.sessions.session_detail import SessionDetail
+from tapui.tower.streams.line_detail import LineDetail
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.reader import Reader
-from tapui.tower.textual.sheet import Sheet
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.tower import ApprovalDecide
 from tests.rig.waiting import until_async
-from tests.tower.running import Running, running, screen_text
+from tests.tower.running import Running, on_top, running, screen_text
 from tests.tower.scripted import approval, at, lines, posts, session, world
 
 COMMAND = {
@@ -55,11 +57,11 @@ def three() -> State:
     )
 
 
-async def sheet(rig: Running) -> ApprovalScreen:
+async def sheet(rig: Running) -> RequestDetail:
     """Open the most urgent request and let the lock go by."""
     await rig.press("a")
-    found = rig.app.screen
-    assert isinstance(found, ApprovalScreen)
+    found = on_top(rig.app)
+    assert isinstance(found, RequestDetail)
     await rig.turn(1)
     return found
 
@@ -80,7 +82,7 @@ async def test_after_a_decision_the_next_request_follows_with_a_lock_of_its_own(
             assert rig.feed.sent[-1] == ApprovalDecide(approval_id=this, decision="approve")
             settle(rig, state.approvals[this], "approved", "tapui 1")
             await rig.settle()
-            assert rig.app.screen is found
+            assert on_top(rig.app) is found
             assert found.key == following
             assert "✓ approved by you" in rig.text
             before = len(rig.feed.sent)
@@ -92,7 +94,7 @@ async def test_after_a_decision_the_next_request_follows_with_a_lock_of_its_own(
         await rig.press("d", "enter")
         settle(rig, state.approvals["late"], "denied", "tapui 1")
         await rig.settle()
-        assert rig.app.screen is not found, "none is left"
+        assert on_top(rig.app) is not found, "none is left"
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,20 @@ async def test_the_last_one_that_is_settled_elsewhere_stays_and_says_so() -> Non
         await rig.press("y", "enter")
         assert rig.feed.sent == []
         await rig.press("escape")
-        assert rig.app.screen is not found
+        assert on_top(rig.app) is not found
+
+
+async def test_no_answer_is_offered_before_the_request_itself_stands_there() -> None:
+    async with running(world()) as rig:
+        detail = RequestDetail("a1")
+        detail.display = False
+        await rig.app.screen.mount(detail)
+        await rig.settle()
+        letters = detail.query_one(Letters)
+        assert str(letters.content) == ""
+        detail.display = True
+        await until_async(lambda: "deny" in str(letters.content), what="the answers")
+        assert "git push" in detail.reader.text
 
 
 async def test_the_arrows_go_through_what_waits_and_drop_the_choice() -> None:
@@ -148,6 +163,50 @@ async def test_the_arrows_go_through_what_waits_and_drop_the_choice() -> None:
         assert rig.feed.sent == [ApprovalDecide(approval_id="old", decision="deny")]
 
 
+def judged(one: subjects.Approval) -> ev.ApprovalJudged:
+    """Rules were read by which the command writes a file and may not be kept."""
+    writes = [subjects.FileWritten("out.txt")]
+    part = subjects.RequestPart("echo soon", None, "", "> out.txt", writes)
+    said = subjects.Judged([part], unkeepable="it writes to a file")
+    return ev.ApprovalJudged(replace(one, judged=said), "s1")
+
+
+@pytest.mark.parametrize("key", ["y", "s"])
+async def test_what_rules_say_later_is_shown_and_to_be_looked_at_before_it_is_allowed(
+    key: str,
+) -> None:
+    one = command("soon", "echo soon > out.txt", waited=1)
+    async with running(asked(one)) as rig:
+        await sheet(rig)
+        assert ("writes" in rig.text, "until the session ends" in rig.text) == (False, True)
+        await rig.press(key)
+        rig.feed.happen(judged(one))
+        await rig.settle()
+        assert ("writes out.txt" in rig.text, "until the session ends" in rig.text) == (True, False)
+        assert "Rules say something else of it now: look again." in rig.text
+        await rig.press("y")
+        assert "Too early" in rig.text
+        await rig.turn(1)
+        await rig.press("enter")
+        assert rig.feed.sent == []
+        await rig.press("y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="soon", decision="approve")]
+
+
+async def test_a_denial_holds_where_rules_say_something_else_later() -> None:
+    one = command("soon", "echo soon > out.txt", waited=1)
+    async with running(asked(one)) as rig:
+        await sheet(rig)
+        await rig.press("m", *"no")
+        rig.feed.happen(judged(one))
+        await rig.settle()
+        assert "writes out.txt" in rig.text
+        await rig.turn(1)
+        await rig.press("enter")
+        told = ApprovalDecide(approval_id="soon", decision="deny", reason="no")
+        assert rig.feed.sent == [told]
+
+
 async def test_a_denial_can_tell_the_agent_why() -> None:
     async with running(three()) as rig:
         await sheet(rig)
@@ -163,7 +222,7 @@ async def test_escape_drops_what_was_to_be_told_and_keeps_the_sheet() -> None:
         found = await sheet(rig)
         await rig.press("m", *"yes", "escape", "enter")
         assert rig.feed.sent == []
-        assert rig.app.screen is found
+        assert on_top(rig.app) is found
         await rig.press("d", "enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="soon", decision="deny")]
 
@@ -221,15 +280,134 @@ async def test_a_click_on_a_letter_chooses_and_does_not_decide() -> None:
         assert rig.feed.sent == []
 
 
-async def test_a_command_is_shown_with_its_parts_place_and_reason() -> None:
-    async with running(asked(approval("a1", "permission", COMMAND, session_id="s1"))) as rig:
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+async def test_a_command_is_shown_with_its_parts_and_what_is_known(size: tuple[int, int]) -> None:
+    parts = [
+        subjects.RequestPart("rm -rf build"),
+        subjects.RequestPart(
+            "npm ci",
+            redirections="> /tmp/log",
+            writes=[subjects.FileWritten("/tmp/log", existing=True, outside=True)],
+        ),
+        subjects.RequestPart("ls", redirections="> x", writes=[subjects.FileWritten("x")]),
+    ]
+    text = "rm -rf build && npm ci > /tmp/log\nls > x"
+    one = approval("a1", "permission", {**COMMAND, "fullCommandText": text}, session_id="s1")
+    one = msgspec.structs.replace(one, judged=subjects.Judged(parts))
+    async with running(asked(one), size=size) as rig:
         found = await sheet(rig)
         assert "Fix pairing asks to run a command" in rig.text
-        shown = found.query_one(Reader).text
-        for part in ("rm -rf build && npm ci", "1  rm -rf build", "2  npm ci", "in /code/s1"):
-            assert part in shown
-        assert "the agent says: “Clean install”" in shown
-        assert found.copied() == "rm -rf build && npm ci"
+        assert rig.text.count("rm -rf build") == 2, "in the sheet, and in the band"
+        order = [
+            "rm -rf build && npm ci > /tmp/log",
+            "└ npm ci > /tmp/log    writes /tmp/log: there already, outside of the",
+            "ls > x",
+            "└ writes x ",
+            "y  allow once",
+            "in /code/s1",
+            "the agent says: “Clean install”",
+        ]
+        places = [rig.text.index(part) for part in order]
+        assert places == sorted(places)
+        assert found.copied() == text
+
+
+def many_lines(lines: list[str]) -> subjects.Approval:
+    """Return a request for a command of these lines, each of them a part that rules judge."""
+    one = command("a1", "\n".join(lines), waited=5)
+    return msgspec.structs.replace(
+        one, judged=subjects.Judged([subjects.RequestPart(line) for line in lines])
+    )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 45), (200, 50)], ids=str)
+@pytest.mark.parametrize("folder", ["/code/s1", "/code/" + "deep/" * 20])
+async def test_a_command_of_20_lines_is_allowed_by_3_keys(
+    size: tuple[int, int], folder: str
+) -> None:
+    lines = [f"touch build/{number}" for number in range(1, 21)]
+    state = asked(many_lines(lines))
+    state.sessions["s1"] = session("s1", "Fix pairing", cwd=folder)
+    async with running(state, size=size) as rig:
+        found = await sheet(rig)
+        shown = rig.text
+        for line in lines:
+            assert len(re.findall(rf"{line}(?!\d)", shown)) >= 1, line
+        assert shown.count("touch build/20") == 1
+        assert "in /code" in shown
+        assert found.query_one(Reader).scroll_offset.y == 0
+        await rig.press("y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_lines_side_by_side_have_their_numbers_and_are_copied_as_they_are() -> None:
+    lines = [f"touch build/{number}" for number in range(1, 21)]
+    lines[3] = "ls \u202e│ 5  x"
+    async with running(asked(many_lines(lines))) as rig:
+        found = await sheet(rig)
+        rows = [line for line in rig.text.splitlines() if "│  8 " in line or " 7  touch" in line]
+        first, last = rows
+        assert " 1  touch build/1 " in first
+        assert "│  8  touch build/8 " in first
+        assert "│ 15  touch build/15 " in first
+        assert " 7  touch build/7 " in last
+        assert " 4  ls \\u202e│ 5  x" in rig.text
+        assert found.copied() == "\n".join(lines)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+async def test_of_lines_that_have_no_room_none_is_allowed_unseen(size: tuple[int, int]) -> None:
+    lines = [f"touch build/{number} # {'long ' * 8}" for number in range(1, 31)]
+    async with running(asked(many_lines(lines)), size=size) as rig:
+        await sheet(rig)
+        assert "touch build/30" not in rig.text
+        assert "lines below: what is not shown cannot be allowed" in rig.text
+        await rig.press("y", "enter")
+        assert rig.feed.sent == []
+        await rig.press("end")
+        assert "touch build/30" in rig.text
+        await rig.press("y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_the_folder_is_read_before_a_command_is_allowed_and_the_prompt_need_not() -> None:
+    """What is known has no room below the answers: it stands behind the command."""
+    lines = [f"echo {number} {'long ' * 12}" for number in range(7)]
+    one = many_lines(lines)
+    detail = {"kind": "shell", "fullCommandText": "\n".join(lines), "intention": "why " * 120}
+    one = msgspec.structs.replace(one, detail=detail)
+    async with running(asked(one)) as rig:
+        found = await sheet(rig)
+        reader = found.query_one(Reader)
+        assert "in /code/s1" in rig.text
+        assert len(reader.text.splitlines()) > reader.size.height
+        await rig.press("y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_an_unknown_kind_is_answered_once_and_its_fields_are_folded() -> None:
+    detail = {"kind": "new-kind", "secretPlan": ["\x1b[2J[bold]"], "path": "/etc"}
+    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
+        await sheet(rig)
+        assert "2 fields that this tapui has no words for" in rig.text
+        assert "secretPlan" not in rig.text
+        for absent in ("until the session ends", "make a rule"):
+            assert absent not in rig.text
+        await rig.press("v")
+        assert r"- \x1b[2J[bold]" in rig.text
+        await rig.turn(1)
+        await rig.press("s", "enter", "r", "enter")
+        assert not rig.feed.sent
+        await rig.press("y", "enter")
+        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+
+
+async def test_a_known_kind_shows_no_field_of_its_host() -> None:
+    detail = {**COMMAND, "canOfferSomething": {"x": 1}}
+    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
+        await sheet(rig)
+        assert "canOffer" not in rig.text
+        assert "1 field that this tapui has no words for" in rig.text
 
 
 @pytest.mark.parametrize(
@@ -249,7 +427,11 @@ async def test_a_command_is_shown_with_its_parts_place_and_reason() -> None:
             "is it tidy?",
         ),
         ({"kind": "memory", "fact": "tabs"}, "asks to remember something", "tabs"),
-        ({"kind": "new-kind", "x": [1]}, "asks to new-kind", "- 1"),
+        (
+            {"kind": "new-kind", "x": [1]},
+            "asks for new-kind (unknown)",
+            "1 field that this tapui has no words for",
+        ),
     ],
 )
 async def test_each_kind_of_permission(detail: dict[str, object], title: str, shown: str) -> None:
@@ -324,14 +506,14 @@ async def test_nothing_in_a_command_is_out_of_sight() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50)], ids=str)
 @pytest.mark.parametrize(
-    ("pane", "kind", "count"), [("1", SessionScreen, 3), ("4", ProviderScreen, 5)]
+    ("pane", "kind", "count"), [("1", SessionDetail, 3), ("4", ProviderDetail, 5)]
 )
 async def test_sheets_go_through_the_list_that_they_were_opened_from(
-    pane: str, kind: type[Sheet], count: int, size: tuple[int, int]
+    pane: str, kind: type[DetailView], count: int, size: tuple[int, int]
 ) -> None:
     async with running(world(), size=size) as rig:
         await rig.press(pane, "enter")
-        found = rig.app.screen
+        found = on_top(rig.app)
         assert isinstance(found, kind)
         keys = [found.key]
         for _ in range(count + 1):
@@ -339,14 +521,14 @@ async def test_sheets_go_through_the_list_that_they_were_opened_from(
             keys.append(found.key)
         assert len(set(keys)) == count
         assert f"{count} of {count}" in rig.text
-        assert "Esc closes" in rig.text
+        assert "Esc back" in rig.text
         await rig.press("left")
         assert found.key == list(dict.fromkeys(keys))[-2]
-        frame = found.query_one(".sheet").region
+        frame = found.region
         below = rig.app.screen_stack[0].query_one("PaneArea").region
         assert frame.width == size[0], "nothing of the panes is left at its sides"
         assert frame.y <= below.y
-        assert frame.bottom >= below.bottom
+        assert frame.bottom == below.bottom - 1, "what waits stays in sight"
 
 
 async def test_calls_and_lines_have_neighbours_too() -> None:
@@ -354,14 +536,14 @@ async def test_calls_and_lines_have_neighbours_too() -> None:
         rig.feed.happen(*posts(("s1", "ci-watch@ci-watcher"), lines(60)[48:]))
         await rig.settle()
         await rig.press("5", "enter")
-        call = rig.app.screen
-        assert isinstance(call, CallScreen)
+        call = on_top(rig.app)
+        assert isinstance(call, CallDetail)
         first, text = call.key, call.query_one(Reader).text
         await rig.press("right")
         assert (call.key, call.query_one(Reader).text) != (first, text)
         await rig.press("escape", "3", "enter")
-        line = rig.app.screen
-        assert isinstance(line, LineScreen)
+        line = on_top(rig.app)
+        assert isinstance(line, LineDetail)
         seq = line.line.seq
         await rig.press("left")
         assert line.line.seq == seq - 1
@@ -386,10 +568,13 @@ def ruled(**judged: object) -> subjects.Approval:
 async def test_the_sheet_says_of_each_part_what_rules_say() -> None:
     async with running(asked(ruled(why="it uses a variable"))) as rig:
         shown = (await sheet(rig)).query_one(Reader).text
-        assert "1  rm -rf build    no rule" in shown
-        assert "2  npm ci          allowed by rule “npm ci” (config.toml:7)" in shown
-        assert "3  timeout 5 x     no rule may allow it: timeout runs what follows it" in shown
-        assert "no rule may allow it: it uses a variable" in shown
+        assert shown.splitlines()[:5] == [
+            "│ rm -rf build && npm ci",
+            "  └ npm ci    allowed by rule “npm ci” (config.toml:7)",
+            "",
+            "│ timeout 5 x    no rule allows it: timeout runs what follows it",
+            "no rule may allow it: it uses a variable",
+        ]
 
 
 async def test_exactly_this_is_allowed_by_a_letter_and_enter() -> None:
@@ -408,6 +593,17 @@ async def test_what_is_always_asked_cannot_be_kept() -> None:
         await rig.press("s", "enter")
         assert rig.feed.sent == []
         assert "until the session ends" not in rig.text
+
+
+@pytest.mark.parametrize("why", ["", "it uses a variable"])
+async def test_a_rule_is_offered_only_where_one_may_allow_the_request(why: str) -> None:
+    async with running(asked(ruled(why=why)), on_rule=lambda _: None) as rig:
+        found = await sheet(rig)
+        assert ("no rule may allow it" in rig.text) == bool(why)
+        assert ("make a rule from it" in rig.text) == (not why)
+        await rig.press("r")
+        assert ("Enter writes the rule" in rig.text) == (not why)
+        assert bool(found.query(RulePanel)) == (not why)
 
 
 async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written() -> None:

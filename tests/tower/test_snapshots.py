@@ -1,6 +1,6 @@
 """Pictures of the main screen in five sizes, populated, empty and overfull, and of the rest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from pkgutil import walk_packages
 from typing import Any
@@ -18,17 +18,26 @@ from tapui.tower.app.digest import DigestScreen
 from tapui.tower.app.exit import LeavingScreen, QuitScreen
 from tapui.tower.app.help import HelpScreen, PageScreen, ReadScreen
 from tapui.tower.app.services import FoundRecord, SessionOnDisk
-from tapui.tower.calls.call_sheet import CallScreen
+from tapui.tower.calls.call_detail import CallDetail
+from tapui.tower.changes.changes_detail import ChangesDetail
+from tapui.tower.changes.putting_back import PutBackScreen
+from tapui.tower.emitters.emitter_detail import EmitterDetail
 from tapui.tower.emitters.emitter_filter import EmitterFilterScreen
-from tapui.tower.emitters.emitter_sheet import EmitterScreen
-from tapui.tower.finding.find_sheet import FindScreen, RecordScreen
-from tapui.tower.providers.inspector import InspectedScreen, InspectorScreen
-from tapui.tower.providers.provider_sheet import ProviderScreen
-from tapui.tower.requests.approval_sheet import ApprovalScreen
-from tapui.tower.sessions.session_sheet import SessionScreen, UsageScreen
+from tapui.tower.finding.find_sheet import FindScreen, RecordDetail
+from tapui.tower.finding.query_sheet import AnswerRowDetail, QueryScreen
+from tapui.tower.goals.goal_detail import CriterionDetail, GoalDetail
+from tapui.tower.providers.inspector import InspectedDetail, InspectorScreen
+from tapui.tower.providers.provider_detail import ProviderDetail
+from tapui.tower.requests.answers_sheet import AnswersScreen
+from tapui.tower.requests.request_detail import RequestDetail
+from tapui.tower.sessions.agent_choice import AgentsScreen
+from tapui.tower.sessions.deliveries import DeliveriesDetail
+from tapui.tower.sessions.session_detail import SessionDetail, UsageDetail
+from tapui.tower.sessions.session_tools import SessionToolsDetail
 from tapui.tower.sessions.start_sheet import StartScreen
 from tapui.tower.sessions.stored_sheet import StoredScreen
-from tapui.tower.streams.line_sheet import LineScreen
+from tapui.tower.streams.line_detail import LineDetail
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.dialogs import (
     ActionsScreen,
     AskLineScreen,
@@ -37,20 +46,28 @@ from tapui.tower.textual.dialogs import (
     MomentScreen,
 )
 from tapui.tower.textual.sheet import ConfirmScreen, LiveScreen, Sheet
-from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
+from tapui.tower.turns.check_detail import CheckDetail
+from tapui.tower.turns.turn_detail import StepDetail, TurnDetail
+from tapui.tower.turns.waterfall import SpanDetail, TracedDetail
 from tapui.tower.workbench.tools import ToolsScreen
-from tapui.tower.workbench.workbench_screen import WorkbenchScreen
+from tapui.tower.workbench.workbench import WorkbenchDetail
 from tapui.wire import events as ev
 from tapui.wire import subjects
 from tapui.wire.emitters import EmitterTried, EmitterTry
+from tapui.wire.goals import GOALS_STREAM
+from tapui.wire.proving import ProofPlan, ProofRun
 from tapui.wire.steering import Order
-from tapui.wire.tower import InspectLines, InspectStart, RevealedCode
+from tapui.wire.tower import InspectLines, InspectStart, RevealedCode, StreamLines, StreamRead
 from tests.rig.waiting import until_async
-from tests.tower import mcp_world
-from tests.tower.emitters_world import asked_by_agent, quiet, ran, watched
+from tests.tower import mcp_world, test_query, test_waterfall
+from tests.tower import test_session_tools as session_tools
+from tests.tower.changes import changes_world
+from tests.tower.changes.test_putting_back import APP, asked_hunk
+from tests.tower.emitters_world import asked_by_agent, quiet, ran, reviewed, watched
 from tests.tower.emitters_world import asking as asking_emitters
 from tests.tower.finders import ScriptedFinder, found
-from tests.tower.running import Running, screen_text, settle
+from tests.tower.goals_world import goals_world, ledger
+from tests.tower.running import Running, on_top, screen_text, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.stores import STORED, ScriptedStore
 from tests.tower.test_budget import ASKED as BUDGET
@@ -58,11 +75,18 @@ from tests.tower.test_emitter_filter import LINES as LINES_TRIED
 from tests.tower.test_emitter_filter import filtered_world, made_of
 from tests.tower.test_find import Finds
 from tests.tower.test_inspector import LINES
+from tests.tower.test_proof import recorded_world
+from tests.tower.test_tell_several import able as several
+from tests.tower.test_tell_several import mark_all
 from tests.tower.told import crowded, turns_world
 
 PANES = {kind.id: kind.key for kind in registry.PANES}
 SIZES = ((80, 24), (100, 30), (120, 36), (160, 45), (200, 50))
+COMMON = ((80, 24), (120, 36), (160, 45))
 Compare = Callable[..., bool]
+
+
+Driven = Callable[[Running], Awaitable[None]]
 
 
 def compare(
@@ -77,7 +101,7 @@ def compare(
     glyphs: str = "unicode",
     away: float = 0,
     more: Sequence[str] = (),
-    shows: type[Screen[Any]] | None = None,
+    shows: type[Screen[Any] | DetailView] | None = None,
 ) -> None:
     """Compare the picture after `keys`, `then`, and `more` keys."""
     feed, clock = ScriptedFeed(), HandClock()
@@ -108,7 +132,7 @@ def compare(
         if away:
             await pilot.press("space")
             await settle(pilot, feed)
-        assert shows is None or type(app.screen) is shows
+        assert shows is None or type(on_top(app)) is shows
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
@@ -125,7 +149,7 @@ def test_main(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 
 @pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-@pytest.mark.parametrize("pane", list(PANES)[1:])
+@pytest.mark.parametrize("pane", [one for one in PANES if one not in ("sessions", "goals")])
 def test_zoomed(snap_compare: Compare, pane: str, size: tuple[int, int]) -> None:
     compare(snap_compare, size, [PANES[pane], *(["z"] if size[0] > 80 else [])])
 
@@ -147,6 +171,16 @@ def test_ascii(snap_compare: Compare) -> None:
 def test_no_color(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     compare(snap_compare, (120, 36), ["1"])
+
+
+@pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_check(snap_compare: Compare, size: tuple[int, int]) -> None:
+    def shown(feed: ScriptedFeed) -> None:
+        files = ["conftest.py", "pyproject.toml"]
+        asked = feed.sent_of(ProofRun)[0]
+        feed.put(ProofPlan(asked.id, "s1", "uv run pytest -q", "/code/s1", "0" * 64, files))
+
+    compare(snap_compare, size, ["full_stop", "v"], then=shown, shows=CheckDetail)
 
 
 def test_actions(snap_compare: Compare) -> None:
@@ -203,6 +237,25 @@ def test_turns(
     snap_compare: Compare, told: Callable[[], State], keys: list[str], size: tuple[int, int]
 ) -> None:
     compare(snap_compare, size, ["2", *keys], state=told())
+
+
+@pytest.mark.parametrize("size", COMMON, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_recorded(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["1"], state=recorded_world())
+
+
+@pytest.mark.parametrize("size", COMMON, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_recorded_turn(snap_compare: Compare, size: tuple[int, int]) -> None:
+    keys = ["2", "g", "full_stop", "o"]
+    compare(snap_compare, size, keys, state=recorded_world(), shows=TurnDetail)
+
+
+def test_recorded_turns(snap_compare: Compare) -> None:
+    compare(snap_compare, SIZES[0], ["2"], state=recorded_world())
+
+
+def test_recorded_session(snap_compare: Compare) -> None:
+    compare(snap_compare, SIZES[0], ["1", "enter"], state=recorded_world(), shows=SessionDetail)
 
 
 def test_turns_empty(snap_compare: Compare) -> None:
@@ -371,6 +424,46 @@ def test_emitters_zoomed(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["6", "z"], state=watched())
 
 
+GOALS = ((80, 24), (120, 36), (160, 45), (200, 50))
+
+
+def goal_lines_read(feed: ScriptedFeed) -> None:
+    """Answer what the sheet of a goal reads."""
+    for one in feed.sent_of(StreamRead):
+        if one.stream == GOALS_STREAM:
+            feed.put(StreamLines(one.id, ledger()))
+
+
+@pytest.mark.parametrize("size", GOALS, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_goals(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(snap_compare, size, ["8"], state=goals_world())
+
+
+@pytest.mark.parametrize("size", GOALS, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_goals_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
+    state = goals_world()
+    state.goals = {}
+    compare(snap_compare, size, ["8"], state=state)
+
+
+@pytest.mark.parametrize("size", GOALS, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_goal(snap_compare: Compare, size: tuple[int, int]) -> None:
+    compare(
+        snap_compare,
+        size,
+        ["8", "enter"],
+        state=goals_world(),
+        then=goal_lines_read,
+        shows=GoalDetail,
+    )
+
+
+@pytest.mark.parametrize("size", GOALS[:2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_criterion(snap_compare: Compare, size: tuple[int, int]) -> None:
+    keys = ["8", "down", "enter", "enter"]
+    compare(snap_compare, size, keys, state=goals_world(), shows=CriterionDetail)
+
+
 @pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_emitter(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(
@@ -381,8 +474,14 @@ def test_emitter(snap_compare: Compare, size: tuple[int, int]) -> None:
         then=lambda feed: feed.happen(
             ran("deploy-log", 6), ran("deploy-log", 7, status="error", code="EXIT_7")
         ),
-        shows=EmitterScreen,
+        shows=EmitterDetail,
     )
+
+
+@pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_emitter_reviews(snap_compare: Compare, size: tuple[int, int]) -> None:
+    keys = ["6", "down", "down", "enter"]
+    compare(snap_compare, size, keys, state=reviewed(), shows=EmitterDetail)
 
 
 @pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
@@ -419,6 +518,17 @@ def test_request_judged(snap_compare: Compare) -> None:
     times = {"created_at": at(130), "expires_at": at(-90_000)}
     judged = subjects.Judged(parts)
     state.approvals = {"q1": approval("q1", kind, detail, session_id="s1", judged=judged, **times)}
+    compare(snap_compare, (80, 24), ["a"], state=state)
+
+
+def test_request_with_its_lines_side_by_side(snap_compare: Compare) -> None:
+    lines = [f"touch build/{number}" for number in range(1, 21)]
+    detail = {"kind": "shell", "fullCommandText": "\n".join(lines)}
+    judged = subjects.Judged([subjects.RequestPart(line) for line in lines])
+    state = world()
+    times = {"created_at": at(130), "expires_at": at(-90_000)}
+    asked = approval("q1", "permission", detail, session_id="s1", judged=judged, **times)
+    state.approvals = {"q1": asked}
     compare(snap_compare, (80, 24), ["a"], state=state)
 
 
@@ -568,63 +678,163 @@ def _without_screens() -> State:
     return state
 
 
-STATES: dict[type[Screen[Any]], Callable[[], State]] = {
+STATES: dict[type[Screen[Any] | DetailView], Callable[[], State]] = {
     AskLineScreen: _able,
     QuitScreen: _without_screens,
 }
 """The worlds of screens that the others do not open."""
-OPENED: dict[type[Screen[Any]], list[str]] = {
-    TurnScreen: [PANES["turns"], "down", "down", "full_stop", "o"],
-    LineScreen: [PANES["streams"], "enter"],
+OPENED: dict[type[Screen[Any] | DetailView], list[str]] = {
+    AnswersScreen: ["colon", *"answers", "enter"],
+    TurnDetail: [PANES["turns"], "down", "down", "full_stop", "o"],
+    LineDetail: [PANES["streams"], "enter"],
     ChooseScreen: [PANES["sessions"], "full_stop", "m"],
     AskLineScreen: [PANES["sessions"], "full_stop", "n"],
     MomentScreen: [PANES["streams"], "w"],
     StartScreen: ["1", "plus"],
+    AgentsScreen: ["1", "plus", "tab", "tab", "space"],
     LeavingScreen: ["q"],
     QuitScreen: ["q"],
-    InspectedScreen: INSPECTOR,
+    InspectedDetail: INSPECTOR,
 }
 """The keys that open a screen which has no test of its own above."""
-MORE: dict[type[Screen[Any]], list[str]] = {LeavingScreen: ["y"], InspectedScreen: ["enter"]}
+MORE: dict[type[Screen[Any] | DetailView], list[str]] = {
+    LeavingScreen: ["y"],
+    InspectedDetail: ["enter"],
+}
 """The keys behind those, once the first have had their effect."""
 
 
 @pytest.mark.parametrize("theme", ["tapui-dark", "tapui-light"])
 @pytest.mark.parametrize("kind", OPENED, ids=lambda kind: kind.__name__)
-def test_opened(snap_compare: Compare, kind: type[Screen[Any]], theme: str) -> None:
+def test_opened(snap_compare: Compare, kind: type[Screen[Any] | DetailView], theme: str) -> None:
     size = (80, 24) if theme == "tapui-dark" else (120, 36)
     keys, more = OPENED[kind], MORE.get(kind, ())
-    then = inspected if kind is InspectedScreen else None
+    then = inspected if kind is InspectedDetail else None
     state = STATES[kind]() if kind in STATES else None
     compare(snap_compare, size, keys, theme=theme, then=then, more=more, shows=kind, state=state)
 
 
 @pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
 def test_usage(snap_compare: Compare, size: tuple[int, int]) -> None:
-    compare(snap_compare, size, ["1", "full_stop", "u"], shows=UsageScreen)
+    compare(snap_compare, size, ["1", "full_stop", "u"], shows=UsageDetail)
+
+
+async def changed_file(rig: Running) -> None:
+    await changes_world.opened(rig, APP)
+
+
+async def tools_of_a_session(rig: Running) -> None:
+    await session_tools.opened(rig, *session_tools.TOOLS, own=["bash", "view"])
+
+
+async def told_several(rig: Running) -> None:
+    await mark_all(rig, 3)
+    await rig.press("t", *"go", "enter")
+
+
+async def traced_turn(rig: Running) -> None:
+    start = await test_waterfall.open_turn(rig)
+    turn, *within = test_waterfall.of_turn()
+    await test_waterfall.traced(rig, replace(turn, started_at=start), *within)
+
+
+async def span_of_a_turn(rig: Running) -> None:
+    await traced_turn(rig)
+    await rig.press("end", "enter")
+
+
+async def asked_records(rig: Running) -> None:
+    await test_query.opened(rig, "slowest-calls")
+
+
+async def row_of_an_answer(rig: Running) -> None:
+    await test_query.opened(rig, "SELECT 1")
+    await rig.press("enter")
+
+
+DRIVEN: dict[type[Screen[Any] | DetailView], tuple[Callable[[], State], Driven]] = {
+    ChangesDetail: (world, changed_file),
+    PutBackScreen: (world, asked_hunk),
+    SessionToolsDetail: (session_tools.world, tools_of_a_session),
+    DeliveriesDetail: (several, told_several),
+    SpanDetail: (turns_world, span_of_a_turn),
+    QueryScreen: (world, asked_records),
+    AnswerRowDetail: (world, row_of_an_answer),
+}
+"""Screens that ask the gateway for what they show: their world, and what opens them."""
+
+
+@pytest.mark.parametrize("theme", ["tapui-dark", "tapui-light"])
+@pytest.mark.parametrize("kind", DRIVEN, ids=lambda kind: kind.__name__)
+def test_driven(snap_compare: Compare, kind: type[Screen[Any] | DetailView], theme: str) -> None:
+    feed, clock = ScriptedFeed(), HandClock()
+    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme)
+    state, drive = DRIVEN[kind]
+
+    async def prepare(pilot: Pilot[str]) -> None:
+        rig = Running(app, feed, clock, pilot)
+        feed.begin(state())
+        await rig.settle()
+        await drive(rig)
+        await rig.settle()
+        assert type(on_top(app)) is kind
+
+    size = (80, 24) if theme == "tapui-dark" else (120, 36)
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+def test_questions(snap_compare: Compare, size: tuple[int, int]) -> None:
+    feed, clock = ScriptedFeed(), HandClock()
+    app = TowerApp(feed, clock=clock, ticks=clock)
+
+    async def prepare(pilot: Pilot[str]) -> None:
+        rig = Running(app, feed, clock, pilot)
+        feed.begin(world())
+        await rig.settle()
+        await test_query.opened(rig)
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+def test_spans_of_a_turn(snap_compare: Compare, size: tuple[int, int]) -> None:
+    feed, clock = ScriptedFeed(), HandClock()
+    app = TowerApp(feed, clock=clock, ticks=clock)
+
+    async def prepare(pilot: Pilot[str]) -> None:
+        rig = Running(app, feed, clock, pilot)
+        feed.begin(turns_world())
+        await rig.settle()
+        await traced_turn(rig)
+
+    assert snap_compare(app, terminal_size=size, run_before=prepare)
 
 
 def test_every_screen_has_a_picture() -> None:
     pictured = {
-        *(ActionsScreen, ApprovalScreen, CallScreen, ConfirmScreen, DigestScreen, FindScreen),
+        *(ActionsScreen, RequestDetail, CallDetail, ConfirmScreen, DigestScreen, FindScreen),
         *(
             HelpScreen,
             PageScreen,
             InspectorScreen,
-            ProviderScreen,
-            RecordScreen,
-            SessionScreen,
-            StepScreen,
+            ProviderDetail,
+            RecordDetail,
+            SessionDetail,
+            StepDetail,
         ),
-        *(EmitterFilterScreen, EmitterScreen, StoredScreen, UsageScreen),
-        *(ToolsScreen, WorkbenchScreen),  # in tests/tower/workbench
+        *(CheckDetail, EmitterFilterScreen, EmitterDetail, StoredScreen, UsageDetail),
+        *(CriterionDetail, GoalDetail),
+        *(ToolsScreen, WorkbenchDetail),  # in tests/tower/workbench
         *OPENED,
+        *DRIVEN,
     }
     modules = [import_module(one.name) for one in walk_packages(tower.__path__, "tapui.tower.")]
     found = {
         one
         for module in modules
         for one in vars(module).values()
-        if isinstance(one, type) and issubclass(one, LiveScreen)
+        if isinstance(one, type) and issubclass(one, LiveScreen | DetailView)
     }
-    assert found - {FilteredListScreen, LiveScreen, ReadScreen, Sheet} == pictured
+    bases = {DetailView, FilteredListScreen, LiveScreen, ReadScreen, Sheet, TracedDetail}
+    assert found - bases == pictured

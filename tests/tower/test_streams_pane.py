@@ -7,15 +7,18 @@ from textual.events import Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tapui import times
 from tapui.tower.app.buffers import RING_LINES
-from tapui.tower.streams.line_sheet import LineScreen
+from tapui.tower.streams.line_detail import LineDetail
 from tapui.tower.streams.lines import HELD_LINES
+from tapui.tower.streams.streams_pane import StreamsPane
 from tapui.tower.table.filter import FilterBar
 from tapui.tower.table.table import Table
 from tapui.tower.textual.reader import Reader
-from tapui.wire.events import SessionReplaced
+from tapui.wire.events import SessionReplaced, StreamPosted
 from tapui.wire.subjects import Session
 from tapui.wire.tower import StreamRead
+from tests.tower.running import on_top
 from tests.tower.streams_rig import CI, TS, Screen, line
 
 HOSTILE = (
@@ -51,9 +54,29 @@ async def test_the_tail_follows(screen: Screen) -> None:
         screen.feeder.numbers(101, 103)
         await screen.flush()
         assert screen.on_screen()[-2:] == ["line 102", "line 103"]
-        assert "following" in screen.text_of(".standing")
+        assert "● following" in screen.frame
         assert "103 lines" in screen.text_of(".heading")
         assert "PR #42" in screen.text_of(".heading")
+
+
+@pytest.mark.parametrize("text", ["word " * 60 + "end", "\u5b57" * 90 + "end"])
+async def test_a_row_of_which_more_is_to_the_right_ends_in_a_sign(
+    screen: Screen, text: str
+) -> None:
+    async with screen.run_test(size=(80, 20)) as pilot:
+        screen.feeder.open()
+        screen.feeder.post([line(1, text), line(2, "short")])
+        await screen.flush()
+        row = screen.tail.scrollable_content_region.width
+        cut = screen.tail.render_line(0)
+        assert cut.cell_length == screen.tail.size.width
+        assert cut.crop(0, row).text.endswith("…")
+        assert screen.on_screen()[1] == "short"
+        await pilot.press(*["right"] * 40)
+        await screen.settle()
+        shown = screen.tail.render_line(0).text.rstrip()
+        assert shown.endswith("end")
+        assert "…" not in shown
 
 
 async def test_scrolled_up_nothing_moves_and_the_new_lines_are_counted(screen: Screen) -> None:
@@ -67,11 +90,12 @@ async def test_scrolled_up_nothing_moves_and_the_new_lines_are_counted(screen: S
         screen.feeder.numbers(101, 112)
         await screen.flush()
         assert screen.on_screen() == before
-        assert "↓ 12 new — End to follow" in screen.text_of(".standing")
+        assert "↓ 12 newer" in screen.frame
+        assert "End to follow" in screen.text_of(".standing")
         await pilot.press("end")
         await screen.settle()
         assert screen.on_screen()[-1] == "line 112"
-        assert "following" in screen.text_of(".standing")
+        assert "● following" in screen.frame
 
 
 async def test_the_wheel_stops_the_tail_and_its_end_follows_again(screen: Screen) -> None:
@@ -82,7 +106,7 @@ async def test_the_wheel_stops_the_tail_and_its_end_follows_again(screen: Screen
         screen.tail.scroll_to(y=screen.tail.max_scroll_y - 5, animate=False, force=True)
         screen.feeder.numbers(101, 102)
         await screen.flush()
-        assert "↓ 2 new" in screen.text_of(".standing")
+        assert "↓ 2 newer" in screen.frame
         assert screen.on_screen()[-1] == "line 95"
         screen.tail.scroll_to(y=screen.tail.max_scroll_y, animate=False, force=True)
         await screen.settle()
@@ -106,7 +130,7 @@ async def test_lines_that_leave_the_ring_stay_under_the_reader(screen: Screen) -
             await screen.flush()
             assert screen.on_screen() == before
         assert screen.tail.row == screen.tail.rows[2]
-        assert f"↓ {end - RING_LINES:,} new" in screen.text_of(".standing")
+        assert f"↓ {end - RING_LINES:,} newer" in screen.frame
         assert len(screen.tail.rows) == HELD_LINES
         await pilot.press("end")
         await screen.settle()
@@ -124,7 +148,8 @@ async def test_a_pause_stops_the_painting_and_loses_nothing(screen: Screen) -> N
         screen.feeder.numbers(51, 1500)
         await screen.flush()
         assert screen.on_screen() == before
-        assert "paused, 1,450 new" in screen.text_of(".standing")
+        assert "‖ paused, 1,450 newer" in screen.frame
+        assert "Space to resume" in screen.text_of(".standing")
         await pilot.press("space")
         await screen.settle()
         assert [one.seq for one in screen.tail.rows] == list(range(1, 1501))
@@ -225,7 +250,7 @@ async def test_details_show_text_and_metadata_whole(screen: Screen) -> None:
         await screen.flush()
         await pilot.press("enter")
         await pilot.pause()
-        assert isinstance(screen.screen, LineScreen)
+        assert isinstance(on_top(screen), LineDetail)
         shown = screen.screen.query_one(Reader).text
         assert "number     1 of ci-watch@ci\nsession    PR #42" in shown
         assert "job: 7" in shown
@@ -233,7 +258,7 @@ async def test_details_show_text_and_metadata_whole(screen: Screen) -> None:
         assert shown.count("x") >= 3000
         await pilot.press("escape")
         await pilot.pause()
-        assert not isinstance(screen.screen, LineScreen)
+        assert not isinstance(screen.screen, LineDetail)
 
 
 async def test_a_line_is_copied_as_safe_text(screen: Screen) -> None:
@@ -370,13 +395,15 @@ async def test_unread_lines_are_counted_until_they_are_seen(screen: Screen) -> N
         await screen.flush()
         table = screen.query_one(Table)
         cells = {row.cells[0].text: [cell.text for cell in row.cells] for row in table.rows}
-        assert cells[CI] == [CI, "PR #42", "", ""]
-        assert cells["build@ci"] == ["build@ci", "PR #42", "", "5 new"]
+        assert cells[CI] == [CI, "", "PR #42", "", "", "0/s"]
+        assert cells["build@ci"] == ["build@ci", "", "PR #42", "", "5 new", "0/s"]
         await pilot.press("right_square_bracket")
         await screen.flush()
         assert screen.pane.selected == ("s1", "build@ci")
         assert screen.view.rings["s1", "build@ci"].unread == 0
-        assert screen.on_screen()[:5] == [f"→ sent to PR #42  line {seq}" for seq in range(1, 6)]
+        shown = [one.split("  ") for one in screen.on_screen()[:5]]
+        assert [one[0] for one in shown] == [f"line {seq}" for seq in range(1, 6)]
+        assert {one[-1].strip() for one in shown} == {"to PR #42"}
         screen.feeder.numbers(4, 9)
         await screen.flush()
         assert screen.view.rings["s1", CI].unread == 6
@@ -420,7 +447,7 @@ async def test_a_stream_that_begins_anew_is_shown_anew(screen: Screen) -> None:
         screen.feeder.numbers(1, 4)
         await screen.flush()
         assert screen.on_screen()[-1] == "line 40"
-        assert "↓ 4 new" in screen.text_of(".standing")
+        assert "↓ 4 newer" in screen.frame
         await pilot.press("end")
         await screen.settle()
         assert [one.seq for one in screen.tail.rows] == [1, 2, 3, 4]
@@ -470,3 +497,23 @@ async def test_metadata_that_is_deep_does_not_break_the_details(screen: Screen) 
         await pilot.press("enter")
         await pilot.pause()
         assert '{"a":1}' in screen.screen.query_one(Reader).text
+
+
+async def test_a_stream_that_lags_says_how_old_its_newest_line_is(screen: Screen) -> None:
+    async with screen.run_test(size=(100, 20)):
+        screen.feeder.open()
+        screen.view.now = times.epoch(TS) or 0.0
+        screen.feeder.apply(StreamPosted("s1", CI, line(1), waited=4_000))
+        await screen.flush()
+        assert "old" not in screen.text_of(".standing"), "a moment is no lag"
+        screen.feeder.apply(StreamPosted("s1", CI, line(2), waited=240_000))
+        await screen.flush()
+        assert "newest line 4m old" in screen.text_of(".standing")
+        screen.view.now += 11
+        screen.view.touch("clock")
+        await screen.flush()
+        assert "old" not in screen.text_of(".standing"), "the queue is empty: it is silent"
+
+
+def test_a_frame_that_is_painted_before_the_tail_is_there_says_nothing_of_it() -> None:
+    assert StreamsPane().place_notes() == []

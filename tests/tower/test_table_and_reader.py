@@ -2,6 +2,7 @@
 
 import asyncio
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -115,6 +116,56 @@ async def test_headings_are_skipped() -> None:
         assert shown.selected == "a"
 
 
+async def test_a_heading_of_rows_is_not_shown_without_a_row_below_it() -> None:
+    shown = table()
+    over, under = (heading(text, heads_rows=True) for text in ("over", "under"))
+    says = heading("says something by itself")
+    one, two = rows("one", "two")
+    async with Shown(shown).run_test():
+        for given_, left in (
+            ([one, over], [one]),
+            ([over], []),
+            ([over, under, one], [under, one]),
+            ([over, one, under], [over, one]),
+            ([over, says], [over, says]),
+            ([one, says], [one, says]),
+            ([over, one, under, two], [over, one, under, two]),
+        ):
+            shown.set_rows(given_)
+            assert shown.rows == left
+
+
+@pytest.mark.parametrize("covered", [0, 2])
+async def test_a_heading_whose_rows_are_out_of_sight_is_not_painted(covered: int) -> None:
+    shown = table()
+    names = rows(*(f"row-{number}" for number in range(12)))
+    split = 7 - covered  # below the titles eight lines are in sight: it is the last one
+    list_ = [*names[: split - 1], heading("others", heads_rows=True), *names[split - 1 :]]
+
+    async with Shown(shown).run_test(size=(40, 9)) as pilot:
+
+        def in_sight() -> str:
+            strips = pilot.app.screen._compositor.render_strips()
+            return "\n".join(strip.text for strip in strips[: 9 - covered])
+
+        shown.set_rows(list_)
+        shown.set_covered(covered)
+        shown.focus()
+        await pilot.pause()
+        assert f"row-{split - 1}" in in_sight()
+        assert "others" in in_sight(), "a row of them is in sight"
+        shown.set_rows([names[11], *list_[:-1]])
+        shown.scroll_to(y=0, animate=False, force=True)
+        await pilot.pause()
+        assert f"row-{split - 2}" in in_sight()
+        assert f"row-{split - 1}" not in in_sight()
+        assert "others" not in in_sight()
+        shown.set_covered(0)
+        shown.scroll_to(y=1, animate=False, force=True)
+        await pilot.pause()
+        assert "others" in in_sight()
+
+
 async def test_the_selected_row_is_scrolled_into_sight() -> None:
     shown = table()
     async with Shown(shown).run_test(size=(40, 10)) as pilot:
@@ -164,3 +215,24 @@ async def test_long_text_is_there_to_its_end() -> None:
         assert "THE END" in painted[-1]
         assert not any("…" in line for line in painted)
         assert shown.lines_below == 0
+
+
+FACT = Paragraph("recorded   one two three four five six seven eight nine", hang=11)
+
+
+async def test_further_lines_of_a_fact_stand_under_its_value() -> None:
+    shown = Reader()
+    async with Shown(shown).run_test(size=(40, 6)):
+        shown.set_parts([FACT])
+        first, *rest = shown.text.splitlines()
+        assert rest
+        assert all(line.startswith(" " * 11) for line in rest)
+        assert first + "".join(line[11:] for line in rest) == FACT.text
+        assert all(cell_len(line) < 40 for line in (first, *rest))
+
+
+async def test_where_that_takes_a_third_of_the_width_they_are_not_set_in() -> None:
+    shown = Reader()
+    async with Shown(shown).run_test(size=(24, 6)):
+        shown.set_parts([FACT])
+        assert "".join(shown.text.splitlines()) == FACT.text

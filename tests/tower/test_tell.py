@@ -45,6 +45,12 @@ def changed(state: str, **fields: object) -> ev.OrderChanged:
     return ev.OrderChanged(**{**about, **fields})  # type: ignore[arg-type]
 
 
+async def becomes(rig: Running, state: str) -> None:
+    now = session("s1", "Fix pairing", state=state, can=CAN)
+    rig.feed.happen(ev.SessionUpdated(session_id="s1", session=now))
+    await rig.settle()
+
+
 async def tell(rig: Running, *keys: str) -> SessionTell:
     """Write a text, send it, and let the gateway take it."""
     await rig.press("t", *keys, "enter")
@@ -129,6 +135,16 @@ async def test_what_became_of_a_text_is_told() -> None:
         assert "delivered; still running in the background: sleep 9" in rig.notices[-1]
 
 
+async def test_of_a_long_text_its_beginning_is_told_and_what_became_of_it() -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        rig.feed.happen(given(text="mend it " * 100), changed("failed", error="gone"))
+        await rig.settle()
+        text = rig.notices[-1]
+        assert text.startswith("tell: mend it mend it ")
+        assert "…: not delivered: gone" in text
+        assert len(text) < 160
+
+
 async def test_a_text_that_was_not_delivered_is_a_draft_again() -> None:
     async with running(able(), size=(120, 36)) as rig:
         await tell(rig, "g", "o")
@@ -171,10 +187,12 @@ async def test_a_session_that_cannot_be_told_anything_says_why() -> None:
 async def test_x_stops_a_turn_after_a_question_and_the_row_says_so_until_it_rests() -> None:
     async with running(able(), size=(120, 36)) as rig:
         await rig.press("x")
-        assert "Stop the turn of Fix pairing?" in rig.text
-        await rig.press("n")
+        line = rig.text.splitlines()[-2]
+        assert "Fix pairing  stop?" in line
+        assert "Enter, or type what to do instead" in line
+        await rig.press("escape")
         assert rig.feed.sent == []
-        await rig.press("x", "y")
+        await rig.press("x", "enter")
         sent = rig.feed.sent[-1]
         assert isinstance(sent, SessionStop)
         rig.feed.put(SessionOrdered(sent.id, "o1"))
@@ -203,14 +221,66 @@ async def test_x_in_turns_stops_the_turn_of_the_session_that_is_shown() -> None:
     async with running(able(), size=(120, 36)) as rig:
         happened = ev.SessionHappened(session_id="s1", event="session.busy")
         rig.feed.happen(happened)
-        await rig.press("2", "x", "y")
+        await rig.press("2", "x", "enter")
+        assert isinstance(rig.feed.sent[-1], SessionStop)
+        await rig.press("x", "n", "o", "enter")
+        sent = rig.feed.sent[-1]
+        assert isinstance(sent, SessionTell)
+        assert (sent.text, sent.way) == ("no", "stopFirst")
+        assert rig.app.main.current_pane.has_pseudo_class("focus-within")
+
+
+async def test_a_text_at_the_question_is_sent_once_the_turn_is_stopped() -> None:
+    async with running(able(), size=(80, 24)) as rig:
+        await rig.press("t", "l", "a", "t", "e", "r", "escape")
+        await rig.press("x")
+        assert "later" not in rig.text  # Enter alone must not send a draft
+        assert "Tab" not in rig.text.splitlines()[-1]
+        await rig.press("u", "s", "e", "space", "p", "enter")
+        sent = rig.feed.sent[-1]
+        assert isinstance(sent, SessionTell)
+        assert (sent.session_id, sent.text, sent.way) == ("s1", "use p", "stopFirst")
+        assert rig.app.orders.draft("s1") == "later"
+        assert len(rig.feed.sent) == 1
+
+
+async def test_escape_at_the_question_keeps_what_was_typed_as_a_draft() -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        await rig.press("t", "b", "escape", "x", "a", "escape", "t")
+        assert rig.app.main.query_one(TellInput).value == "a b"
+        assert rig.feed.sent == []
+
+
+async def test_a_turn_that_ended_before_the_answer_is_not_stopped_but_the_text_is_sent() -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        await rig.press("x")
+        await becomes(rig, "idle")
+        await rig.press("enter")
+        assert rig.feed.sent == []
+        assert rig.notices == ["The turn of Fix pairing has ended already."]
+        await becomes(rig, "busy")
+        await rig.press("x", "g", "o")
+        await becomes(rig, "idle")
+        await rig.press("enter")
+        assert isinstance(rig.feed.sent[-1], SessionTell)
+
+
+async def test_a_session_that_takes_no_text_is_stopped_by_enter_alone() -> None:
+    async with running(able(can=["stop"]), size=(120, 36)) as rig:
+        await rig.press("x", "g", "o", "enter")
+        assert rig.feed.sent == []
+        assert rig.notices == [
+            "Fix pairing cannot be told anything: its host does not offer that",
+        ]
+        assert rig.app.orders.draft("s1") == "go"
+        await rig.press("x", "enter")
         assert isinstance(rig.feed.sent[-1], SessionStop)
 
 
 async def test_an_idle_session_has_nothing_to_stop() -> None:
     async with running(able(state="idle"), size=(120, 36)) as rig:
         await rig.press("x")
-        assert len(rig.app.screen_stack) == 1
+        assert not rig.app.main.query_one(TellLine).has_class("-open")
 
 
 async def test_compact_and_rename() -> None:

@@ -1,14 +1,16 @@
 """Private names of Textual and Rich are used in one module, and each of them exists."""
 
 import ast
+import asyncio
 from pathlib import Path
 
 import pytest
 import rich
 import textual
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.screen import Screen
-from textual.widgets import TextArea
+from textual.widget import Widget
+from textual.widgets import Static, TextArea
 
 from tapui.tower.textual import inside
 
@@ -127,3 +129,69 @@ async def test_a_frame_between_the_end_of_a_widget_and_the_next_layout_is_painte
         assert area in screen._compositor.full_map, "the layout still has it"
         lines = screen._compositor.render_strips()
         assert "some text" not in "".join(line.text for line in lines)
+
+
+class Child(Static):
+    def __init__(self, gone: asyncio.Event) -> None:
+        super().__init__("there")
+        self.gone = gone
+
+    def on_unmount(self) -> None:
+        self.gone.set()
+
+
+class Parent(Widget):
+    """It looks for its child once that has gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gone = asyncio.Event()
+
+    def compose(self) -> ComposeResult:
+        yield Child(self.gone)
+
+    def on_mount(self) -> None:
+        self.run_worker(self._look)
+
+    async def _look(self) -> None:
+        await self.gone.wait()
+        self.query_one(Child)
+
+
+class ParentApp(inside.PlainApp):
+    def compose(self) -> ComposeResult:
+        yield Parent()
+
+
+@pytest.mark.parametrize("ends", ["the widget", "the app"])
+async def test_a_worker_ends_before_the_children_that_it_looks_for(ends: str) -> None:
+    app = ParentApp()
+    async with app.run_test() as pilot:
+        parent = app.query_one(Parent)
+        await pilot.pause()
+        if ends == "the widget":
+            await parent.remove()
+    assert parent.gone.is_set()
+    assert app.crash is None
+
+
+async def test_what_waits_for_a_frame_is_left_out_once_its_widget_has_ended() -> None:
+    app = ParentApp()
+    async with app.run_test() as pilot:
+        parent = app.query_one(Parent)
+        await pilot.pause()
+        looked: list[Widget] = []
+
+        def look() -> None:
+            looked.append(parent.query_one(Child))
+
+        inside.after_refresh(parent, look)
+        await pilot.pause()
+        assert len(looked) == 1, "it is done as long as the widget is there"
+        goes_on = asyncio.Event()
+        app.screen.call_later(goes_on.wait)  # its next frame is late
+        inside.after_refresh(parent, look)
+        await parent.remove()
+        goes_on.set()
+        await pilot.pause()
+    assert (app.crash, len(looked)) == (None, 1)

@@ -6,12 +6,17 @@ import statistics
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Raw
+from msgspec.structs import replace
 
 from tapui.projection.state import State
-from tapui.tower.calls.calls_pane import by_tool, percentile
+from tapui.projection.turns.session import LiveTurns
+from tapui.tower.calls.calls_pane import _tool_row, by_tool, percentile
 from tapui.wire import events as ev
+from tapui.wire.turns import SessionTurns, Turn
 from tests.tower.running import running
-from tests.tower.scripted import at, call, world
+from tests.tower.scripted import approval, at, call, session, world
+from tests.tower.told import head, step
 
 
 @pytest.mark.parametrize(
@@ -41,6 +46,34 @@ def test_a_percentile_is_a_value_that_the_share_does_not_exceed(
     assert found in rising
     assert sum(one <= found for one in rising) >= share * len(rising) - 1e-6
     assert percentile(rising, 0.5) == statistics.median_low(rising)
+
+
+def test_what_waited_for_the_person_is_no_time_of_the_tool() -> None:
+    own = call("a", "bash", state="done", duration=9_000.0, provider="copilot", provider_id=None)
+    other = call("b", "View", state="done", duration=30.0)
+    bash, view = by_tool([own, other], {"a": 8_000.0, "b": 5.0})
+    assert (bash.took, view.took) == ([1_000.0], [30.0])
+
+
+def test_what_was_denied_is_no_failure_and_no_time_of_the_tool() -> None:
+    (bash,) = by_tool(
+        [call("a", "bash", state="failed", error="no", error_code="DENIED", duration=5.0)]
+    )
+    assert (bash.calls, bash.failed, bash.took) == (1, 0, [])
+
+
+def test_what_ended_otherwise_is_counted_apart() -> None:
+    codes = ["DENIED", "TIMEOUT", "TIMEOUT", "STOPPED", "HANDLER_ERROR"]
+    calls = [
+        call(f"c{at}", "bash", state="failed", error="no", error_code=code)
+        for at, code in enumerate(codes)
+    ]
+    calls.append(call("c9", "bash", state="cancelled", error_code="CANCELLED"))
+    (bash,) = by_tool(calls)
+    assert (bash.calls, bash.failed) == (6, 1)
+    assert bash.others == {"denied": 1, "timedOut": 2, "stopped": 1, "cancelled": 1}
+    shown = [cell.text for cell in _tool_row(bash).cells]
+    assert "1 denied, 2 timed out, 1 cancelled, 1 stopped" in shown
 
 
 def test_calls_are_counted_by_tool() -> None:
@@ -98,7 +131,7 @@ async def test_tools_can_be_sorted_by_what_is_known_of_them() -> None:
 async def test_what_is_not_seen_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     counted: list[int] = []
     monkeypatch.setattr(
-        "tapui.tower.calls.calls_pane.by_tool", lambda _calls: counted.append(1) or []
+        "tapui.tower.calls.calls_pane.by_tool", lambda _calls, _asked: counted.append(1) or []
     )
     async with running(world(), size=(80, 24)) as rig:
         await rig.press("5", "v")
@@ -112,3 +145,45 @@ async def test_what_is_not_seen_is_not_counted(monkeypatch: pytest.MonkeyPatch) 
 
 def assert_row(text: str, pattern: str) -> None:
     assert re.search(pattern, text), pattern
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 40)], ids=str)
+async def test_the_row_of_a_call_has_no_time_in_it_that_waited_for_the_person(
+    size: tuple[int, int],
+) -> None:
+    own = {"provider": "copilot", "provider_id": None, "timeout": None, "started_at": at(20)}
+    state = State(sessions={"s1": session("s1", "First")})
+    told = {"tool": "bash", "provider": "copilot", "asked": 13_900.0}
+    taken_steps = [
+        step("1.1", ago=20, call_id="t1", duration=15_600.0, **told),
+        step("1.2", ago=20, call_id="t2", state="running", **told),
+    ]
+    turn = Turn(head(1, "Build", 30, None, steps=2), taken_steps)
+    state.turns["s1"] = LiveTurns.of(SessionTurns("s1", [], turn))
+    state.calls["t2"] = call("t2", "bash", **own)
+    state.recent_calls["t1"] = call("t1", "bash", state="done", duration=15_600.0, **own)
+    async with running(state, size=size) as rig:
+        await rig.press("5")
+        rows = {one.key: one.texts for one in rig.pane(5).table.rows}  # type: ignore[attr-defined]
+        assert "1.7s" in rows["t1"]
+        assert "6s" in rows["t2"]
+        rig.pane(5).table.select("t1")  # type: ignore[attr-defined]
+        await rig.press("enter")
+        assert "13s for you, of 15s" in rig.text, "the detail has both"
+
+
+async def test_a_call_that_waits_for_the_person_does_not_look_as_if_it_ran() -> None:
+    state = State()
+    state.sessions["s1"] = session("s1", "First")
+    own = {"provider": "copilot", "provider_id": None, "timeout": None, "started_at": at(9)}
+    state.calls["t1"] = call("t1", "bash", args=Raw(b'{"command":"ls"}'), **own)
+    detail = {"kind": "shell", "fullCommandText": "ls", "toolCallId": "t1"}
+    state.approvals["a1"] = approval("a1", "permission", detail, session_id="s1")
+    async with running(state, size=(120, 36)) as rig:
+        await rig.press("5")
+        assert "! asks you" in rig.lists
+        assert "● running" not in rig.text
+        settled = replace(state.approvals["a1"], state="approved", decided_by="you")
+        rig.feed.happen(ev.ApprovalDecided(approval=settled))
+        await rig.settle()
+        assert "● running" in rig.text

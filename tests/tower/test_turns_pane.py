@@ -1,22 +1,26 @@
 """The Turns pane: what it shows of a session's story, what follows, and what stays where it is."""
 
+import re
+
 import pytest
 from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
-from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.calls.call_detail import CallDetail
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.table.table import Table
 from tapui.tower.textual.reader import Reader
-from tapui.tower.turns.turn_sheets import StepScreen, TurnScreen
+from tapui.tower.turns.turn_detail import StepDetail, TurnDetail
 from tapui.tower.turns.turns_pane import TurnsPane
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.criteria import TurnProof
 from tapui.wire.message import Error
 from tapui.wire.tower import Detail, DetailRead, TurnsList, TurnsRead
-from tapui.wire.turns import SessionTurns, Step, Turn
-from tests.tower.running import Running, running
+from tapui.wire.turns import FileChange, SessionTurns, Step, Turn
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import at, call
 from tests.tower.told import crowded, current, head, older, step, turns_world, whole
 
@@ -75,8 +79,17 @@ async def test_the_newest_turn_is_on_top_with_its_steps_and_the_others_are_folde
         await rig.press("2")
         lines = shown(rig)
         assert "▾ 14  you: “Why does pairing flake?”" in lines[0]
-        assert "↑46k ↓420   2m 40s" in lines[0]
-        assert [line.split()[2] for line in lines[1:6]] == ["grep", "edit", "bash", "task", "bash"]
+        assert lines[0].rstrip().endswith("flake?”" + " " * 27 + "2m 40s")
+        assert not re.search(r"[↑↓]|\d\d:\d\d:\d\d", "".join(lines)), "the detail has them"
+        assert [line[:6] for line in lines[1:3]] == ["    ✓ ", "    ✓ "]
+        assert lines[1].rstrip().endswith("30ms")
+        assert [re.findall(r"[✓✗●!] (\w+)", line)[0] for line in lines[1:6]] == [
+            "grep",
+            "edit",
+            "bash",
+            "task",
+            "bash",
+        ]
         assert "tests/pty/test_pair.py  +6 −2" in lines[2]
         assert "✗" in lines[3]
         assert "exit 1" in lines[3]
@@ -198,7 +211,7 @@ async def test_a_subagent_is_a_turn_within_the_turn() -> None:
         await rig.press("enter")
         assert "▾ 3 calls" in rig.text
         inner = [line for line in shown(rig) if "“Two files sleep.”" in line]
-        assert inner[0].startswith("   20:08:20"), "it is set in"
+        assert inner[0].startswith("      · says"), "it is set in"
         await rig.press("enter")
         assert "Two files sleep" not in rig.text
 
@@ -229,6 +242,30 @@ async def test_the_filter_leaves_steps_under_the_heads_of_their_turns(
         assert len(shown(rig)) == 6
 
 
+@pytest.mark.parametrize(
+    ("typed", "left"),
+    [
+        ("denied", {"denied"}),
+        ("cancelled", {"cancelled"}),
+        ("stopped", {"stopped"}),
+        ("timed out", {"timedOut"}),
+        ("timed out failed make", {"timedOut", "failed"}),
+        ("denied make-cancelled", set()),
+        ("time", {"timedOut"}),
+    ],
+)
+async def test_the_filter_knows_how_steps_ended(typed: str, left: set[str]) -> None:
+    ways = ("failed", "denied", "cancelled", "stopped", "timedOut", "done")
+    ended = [
+        step(f"14.{at_}", state=way, ago=60 - at_, tool="bash", summary=f"make-{way}")
+        for at_, way in enumerate(ways)
+    ]
+    turn = Turn(head(14, "Go", 70, None, steps=len(ended)), ended)
+    async with running(of_turns(current_turn=turn)) as rig:
+        await rig.press("2", "slash", *("space" if one == " " else one for one in typed), "enter")
+        assert {way for way in ways if f"make-{way}" in "\n".join(shown(rig))} == left
+
+
 async def test_a_filter_reads_the_turns_of_which_only_heads_are_here() -> None:
     async with running(turns_world()) as rig:
         await rig.press("2", "slash", *"failed", "enter")
@@ -244,7 +281,7 @@ async def test_a_filter_reads_the_turns_of_which_only_heads_are_here() -> None:
 async def test_enter_opens_a_step_with_its_diff_and_who_allowed_it() -> None:
     async with running(turns_world()) as rig:
         await rig.press("2", "up", "up", "up", "enter")
-        assert isinstance(rig.app.screen, StepScreen)
+        assert isinstance(on_top(rig.app), StepDetail)
         reader = rig.app.screen.query_one(Reader)
         for line in (
             "turn       14  you: “Why does pairing flake?”",
@@ -262,7 +299,7 @@ async def test_enter_opens_a_step_with_its_diff_and_who_allowed_it() -> None:
         assert "exit code  1" in reader.text
         assert "1 failed in 30.8s" in reader.text
         await rig.press("left", "left")
-        assert "grep" in rig.text.splitlines()[3]
+        assert "grep" in on_top(rig.app).border_title
         await rig.press("escape")
         assert len(rig.app.screen_stack) == 1
 
@@ -320,13 +357,13 @@ async def test_a_call_that_the_records_do_not_have_says_so() -> None:
 async def test_enter_on_a_step_that_waits_opens_the_request() -> None:
     async with running(turns_world()) as rig:
         await rig.press("2", "enter")
-        assert isinstance(rig.app.screen, ApprovalScreen)
+        assert isinstance(on_top(rig.app), RequestDetail)
 
 
 async def test_a_turns_sheet_has_its_prompt_and_files() -> None:
     async with running(turns_world()) as rig:
         await rig.press("2", "down", "down", "full_stop", "o")
-        assert isinstance(rig.app.screen, TurnScreen)
+        assert isinstance(on_top(rig.app), TurnDetail)
         text = rig.app.screen.query_one(Reader).text
         for line in ("asked by   ci-watch", "│ build 4711 failed", "files, +84 −12", "a.py  +80"):
             assert line in text
@@ -351,9 +388,11 @@ async def test_the_next_failure_is_a_step_of_any_kind_in_any_session() -> None:
     async with running(state, size=(120, 36)) as rig:
         await rig.press("e")
         assert "no requests left" in selected(rig)
-        assert "2 Turns: Release notes for 0.4" in rig.text
+        assert isinstance(on_top(rig.app), StepDetail)
+        assert pane(rig).title() == "Turns: Release notes for 0.4"
         assert rig.app.view.chosen_session == "s2"
-        await rig.press("e")
+        await rig.press("escape", "e")
+        assert isinstance(on_top(rig.app), CallDetail)
         assert rig.pane(5).query_one(Table).selected == "d2", "a call of no turn"
 
 
@@ -367,6 +406,74 @@ async def test_a_failure_in_a_folded_turn_is_unfolded_and_the_filter_gives_way()
         rig.feed.happen(asked("And now?"), ts=at(-1))
         await rig.press("2", "slash", "q", "enter", "e")
         assert "make step-3" in selected(rig)
+
+
+def tried(*codes: int, **fields: object) -> Turn:
+    """Return a turn that ended well, in which pytest ran once for each exit code."""
+    steps_ = [
+        step(
+            f"4.{number}",
+            state="failed" if code else "done",
+            ago=300 - number,
+            tool="bash",
+            summary="pytest -q",
+            exit_code=code,
+        )
+        for number, code in enumerate(codes, 1)
+    ]
+    failed = sum(map(bool, codes))
+    return Turn(head(4, "Run the tests", 300, failed=failed, steps=len(codes), **fields), steps_)
+
+
+@pytest.mark.parametrize(
+    ("codes", "folded", "unfolded", "tone"),
+    [
+        ((0,), "1 step   ✓", "tests”   ✓", "success"),
+        ((1, 0), "2 steps   1 failed   ✓", "tests”   ✓", "success"),
+        ((0, 1), "2 steps   1 failed   ✗", "tests”   ✗ 1 failed", "error"),
+        ((1, 1, 0, 2, 2), "5 steps   4 failed   ✗", "tests”   ✗ 2 failed", "error"),
+    ],
+)
+async def test_a_turn_that_ended_well_has_its_tick_only_where_what_failed_passed_later(
+    codes: tuple[int, ...], folded: str, unfolded: str, tone: str
+) -> None:
+    async with running(of_turns(current_turn=tried(*codes))) as rig:
+        await rig.press("2", "full_stop", "u")
+        first = shown(rig)[0]
+        assert unfolded in first
+        assert first.split(unfolded)[1].split() == ["1m", "00s"]
+        assert pane(rig).table.rows[0].cells[0].rest[-1][1] == tone
+        await rig.press("full_stop", "f")
+        assert folded in shown(rig)[0]
+        await rig.press("full_stop", "o")
+        assert isinstance(on_top(rig.app), TurnDetail)
+        assert ("done, 2 failed" in rig.text) == (unfolded.endswith("2 failed"))
+
+
+async def test_a_turn_whose_steps_are_gone_is_not_ticked_where_some_failed() -> None:
+    heads = [
+        head(1, "All well", 900, steps=3),
+        head(2, "Not all well", 800, steps=3, failed=2),
+    ]
+    async with running(of_turns(*heads, current_turn=current())) as rig:
+        await rig.press("2")
+        well = next(line for line in shown(rig) if "All well" in line)
+        other = next(line for line in shown(rig) if "Not all well" in line)
+        assert "3 steps   ✓" in well
+        assert "3 steps   2 failed" in other
+        assert not {"✓", "✗"} & set(other)
+
+
+async def test_what_was_recorded_goes_before_what_failed_on_the_way() -> None:
+    proof = TurnProof("checked", "pytest, 2 tests, after the last change")
+    changed = [FileChange("a.py", 1, 1)]
+    turn = tried(0, 1, proof=proof, files=changed)
+    async with running(of_turns(current_turn=turn)) as rig:
+        await rig.press("2", "full_stop", "f")
+        assert "1 failed   ✓ checked" in shown(rig)[0]
+    async with running(of_turns(current_turn=tried(0, 1, files=changed))) as rig:
+        await rig.press("2", "full_stop", "f")
+        assert "1 failed   ✗" in shown(rig)[0], "files were changed, and no check is known"
 
 
 async def test_turns_of_before_are_put_below_and_the_cursor_stays_on_its_row() -> None:

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import pytest
 from textual.app import ComposeResult
 from textual.widgets import Button, Static
 
@@ -35,6 +36,12 @@ class _App(PlainApp):
 
     def action_well(self) -> None:
         self.done += 1
+
+
+@pytest.fixture(autouse=True)
+def no_update_of_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what is noticed here from the gateways of later tests in this process."""
+    monkeypatch.setattr(update, "_watch", update._Watch())
 
 
 async def test_what_cannot_be_loaded_is_told_and_all_else_goes_on() -> None:

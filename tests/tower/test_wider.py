@@ -1,9 +1,10 @@
 """A wider terminal never shows less than a narrower one of the same height.
 
 The panes in sight never become fewer. While a pane is arranged as it was (the same table of places,
-as many lines for each row), its rows stay in sight and every word of a cell stays whole. One column
-of a table takes what the others leave: only its text may become shorter, and only where its row
-gained a field for it. Where the arrangement changes there are more panes, or more rows.
+as many lines for each row, a list above or beside its lines), its rows stay in sight and every word
+of a cell stays whole. One column of a table takes what the others leave: only its text may become
+shorter, and only where its row gained a field for it. Where the arrangement changes there are more
+panes, or more rows.
 """
 
 from collections import Counter
@@ -14,6 +15,7 @@ import pytest
 
 from tapui.projection.state import State
 from tapui.tower.table.table import Table
+from tests.tower.changes.changes_world import by, file, list_files
 from tests.tower.running import Running, running
 from tests.tower.scripted import crowd, lines, posts
 from tests.tower.told import turns_world
@@ -32,7 +34,8 @@ class RowInSight(NamedTuple):
 
 
 class PaneInSight(NamedTuple):
-    row_lines: int
+    row_lines: tuple[int, bool]
+    """Lines of a row; whether the pane has its list above the lines, not beside them."""
     columns: frozenset[int]
     rows: dict[str, RowInSight]
 
@@ -50,7 +53,7 @@ def words(text: str) -> Words:
     return Counter(word for word in text.split() if "…" not in word and word.isprintable())
 
 
-def table_in_sight(table: Table, screen: list[str]) -> PaneInSight:
+def table_in_sight(table: Table, screen: list[str], *, is_stacked: bool) -> PaneInSight:
     place, high = table.scrollable_content_region, table.row_lines
     has_titles = int(table.virtual_size.height - len(table.rows) * high)
     found: dict[str, RowInSight] = {}
@@ -64,18 +67,19 @@ def table_in_sight(table: Table, screen: list[str]) -> PaneInSight:
             cell = row.cells[at] if at < len(row.cells) else row.cells[0]
             said = frozenset(words(cell.whole)) if cell.whole else frozenset()
             found[row.key or f"#{index}"] = RowInSight(words(" ".join(painted)), said)
-    return PaneInSight(high, frozenset(index for index, *_ in table.spans), found)
+    return PaneInSight((high, is_stacked), frozenset(index for index, *_ in table.spans), found)
 
 
 def in_sight(rig: Running) -> ScreenInSight:
     screen, main = rig.text.splitlines(), rig.app.main
     panes = {
-        pane.kind.id: table_in_sight(table, screen)
+        pane.kind.id: table_in_sight(table, screen, is_stacked=pane.has_class("-stacked"))
         for pane in main.seen_panes()
         for table in pane.query(Table)
         if table.region.height
     }
     seen = frozenset(pane.kind.id for pane in main.seen_panes())
+    seen |= {"detail"} if main.area.has_detail else frozenset()
     layout = main.area.screen_layout
     return ScreenInSight(layout, seen, panes, words(screen[0]), words(screen[-1]))
 
@@ -119,4 +123,36 @@ async def test_a_wider_terminal_never_shows_less(state: Callable[[], State]) -> 
                 assert now.panes["sessions"].rows
                 if before is not None:
                     check(before, now, f"{width}x{height}")
+                before = now
+
+
+async def test_a_wider_terminal_never_shows_less_of_changes() -> None:
+    found = [
+        file(
+            f"src/some/folder/module_{number}.py",
+            10**number,
+            number,
+            by=[by("shell", "sed -i s/v0.3/v0.4/ src", ago=86_400 * number)],
+            is_after_check=bool(number % 2),
+        )
+        for number in range(7)
+    ]
+    async with running(turns_world(), size=(80, 24)) as rig:
+        await rig.press("7")
+        await list_files(rig, found)
+        for height in HEIGHTS:
+            before: ScreenInSight | None = None
+            for width in WIDTHS:
+                await rig.pilot.resize_terminal(width, height)
+                await rig.settle()
+                now = in_sight(rig)
+                where = f"{width}x{height}"
+                assert now.panes["changes"].rows
+                if before is not None and before.layout == now.layout:
+                    check(before, now, where)
+                elif before is not None:  # another pane may give its place to the detail
+                    assert len(before.seen) <= len(now.seen), where
+                    assert set(before.panes["changes"].rows) <= set(now.panes["changes"].rows), (
+                        where
+                    )
                 before = now

@@ -68,6 +68,8 @@ def filled(kind: Any, path: str, target: str, meta: Meta | None = None) -> Any:
         return filled(bare, path, target, bound)
     origin, args = get_origin(kind), get_args(kind)
     count = (meta.max_length or 0) + 1 if meta and path == target else 1
+    if kind is str and meta is not None and meta.pattern is not None:
+        return "0" * (64 + (path == target))
     if kind is str:
         return "x" * count
     if kind is bool:
@@ -87,7 +89,9 @@ def filled(kind: Any, path: str, target: str, meta: Meta | None = None) -> Any:
     if origin is not None:  # a union
         inner = next(one for one in args if one is not type(None))
         return filled(inner, path, target)
-    return {
+    config = kind.__struct_config__
+    tag = {} if config.tag is None else {config.tag_field: config.tag}
+    return tag | {
         one.encode_name: filled(one.type, f"{path}.{one.encode_name}", target)
         for one in msgspec.structs.fields(kind)
     }

@@ -83,7 +83,7 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
         return structs(hint)
     arguments = get_args(hint)
     if get_origin(hint) is Annotated:
-        return of_type(arguments[0])
+        return _bounded(*arguments)
     if arguments and Raw in arguments:
         return raws
     if getattr(hint, "__origin__", None) in (list, dict):
@@ -102,6 +102,19 @@ def of_type(hint: Any) -> st.SearchStrategy[Any]:
     if hint is int:
         return st.integers(-(2**53), 2**53)
     return st.from_type(hint)
+
+
+def _bounded(hint: Any, bound: msgspec.Meta) -> st.SearchStrategy[Any]:
+    """Return values for a field that not every value of its type is good for."""
+    if bound.pattern is not None:
+        return st.from_regex(bound.pattern, alphabet=st.characters(codec="ascii"))
+    if hint is float:
+        return st.floats(bound.gt, bound.le, exclude_min=bound.gt is not None)
+    if bound.ge is not None or bound.le is not None:
+        return st.integers(bound.ge, bound.le)
+    if hint is str:
+        return st.text(min_size=bound.min_length or 0, max_size=bound.max_length)
+    return of_type(hint)
 
 
 @cache

@@ -5,7 +5,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -107,7 +107,10 @@ class DevLoop:
         session: str | None = None,
         prefix: str = "",
         environ: Mapping[str, str] = os.environ,
+        may_take: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
+        """`file` may be a folder of tool files. `may_take` is asked before a save is taken over."""
+        self._may_take = may_take
         self._file = file
         self._session = session
         self._prefix = prefix
@@ -128,6 +131,8 @@ class DevLoop:
             async for _ in self._saves:
                 if not self._file.exists():
                     continue  # an editor is about to put it there
+                if self._may_take is not None and not await self._may_take():
+                    continue
                 self._printer.saved()
                 self._pause = FIRST_PAUSE
                 self._start()
@@ -210,12 +215,13 @@ class DevLoop:
 
 
 class Saves:
-    """Yields at each save of one of the files.
+    """Yields at each save of one of the files; of a folder, at each change of a Python file in it.
 
     The folders are watched, not the files: most editors put a new file into the old one's place.
     """
 
     def __init__(self, files: Collection[Path]) -> None:
+        self._folder = next((str(one) for one in files if one.is_dir()), None)
         self._folders: set[str] = set()
         self._has_other_folders = asyncio.Event()
         self.watch(files)
@@ -223,6 +229,9 @@ class Saves:
     def watch(self, files: Collection[Path], *, others_too: bool = False) -> None:
         """Take other files from now on; with `others_too`, any Python file beside them, and beside
         those before, counts: one that is missing may come."""
+        if self._folder is not None:
+            self._folders, self._files, self._others_too = {self._folder}, set(), True
+            return
         self._files = {str(file) for file in files}
         folders = {str(file.parent) for file in files}
         if others_too:
@@ -234,7 +243,7 @@ class Saves:
 
     def _counts(self, change: Change, path: str) -> bool:
         if change is Change.deleted:
-            return False
+            return self._folder is not None and path.endswith(".py")
         return path in self._files or (self._others_too and path.endswith(".py"))
 
     async def __aiter__(self) -> AsyncIterator[None]:
@@ -245,7 +254,7 @@ class Saves:
                 watch_filter=self._counts,
                 step=STEP_MS,
                 debounce=LONGEST_MS,
-                recursive=False,
+                recursive=self._folder is not None,
                 ignore_permission_denied=True,
                 stop_event=self._has_other_folders,
             ):

@@ -202,6 +202,16 @@ def _end_with_dev() -> None:
     os._exit(1)
 
 
+def _load(path: Path) -> LoadedFile:
+    """Load a file, or the tool files of a folder `tools/`. Raises `LoadError`."""
+    if not path.is_dir():
+        return load(path)
+    from tapui.shipped import tools
+
+    provider = tools.load(str(path.parent)).provider
+    return LoadedFile(path / "__init__.py", sys.modules["tools"], provider, runs_at_import=False)
+
+
 def main(file: str, session: str, prefix: str, number: str) -> int:
     """Load the file and serve its provider; return the exit code."""
     end = inherited_end(number)
@@ -211,7 +221,7 @@ def main(file: str, session: str, prefix: str, number: str) -> int:
     threading.Thread(target=_end_with_dev, name="end with dev", daemon=True).start()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for dev, which ends this program
     try:
-        loaded = load(Path(file))
+        loaded = _load(Path(file))
         if prefix:
             loaded.provider.put_in_front(prefix)
     except (LoadError, DeclarationError) as error:

@@ -47,8 +47,8 @@ def run(args: argparse.Namespace) -> int:
         _print_table(found, rules)
     for told, line in other_settings(found):
         output.note(f"{told}; apply these with {line}")
-    if rules.faults:
-        raise Failure("\n".join(safe_text(str(one)) for one in rules.faults))
+    if faults := [*found.faults, *(safe_text(str(one)) for one in rules.faults)]:
+        raise Failure("\n".join(faults))
     fault = theme_files.fault(theme_files.folders_of(found.path), found.settings.theme)
     if fault is not None:
         raise Failure(fault)
@@ -57,8 +57,8 @@ def run(args: argparse.Namespace) -> int:
 
 def example_text() -> str:
     from tapui.settings.example import example
+    from tapui.tower.keys.key_table import TABLE
     from tapui.tower.keys.names import written_keys
-    from tapui.tower.keys.table import TABLE
 
     return example((one.id, written_keys(one.keys), one.does) for one in TABLE)
 
@@ -100,6 +100,7 @@ def _print_json(found: loading.Loaded, rules: RuleFile) -> None:
             "exists": found.path.exists(),
             "colour": not os.environ.get("NO_COLOR"),
             "settings": settings,
+            "faults": list(found.faults),
             "rules": [
                 {
                     "effect": one.effect,

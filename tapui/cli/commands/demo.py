@@ -1,6 +1,7 @@
 """`tapui demo`: the tower with something to look at, in a home of its own."""
 
 import argparse
+import asyncio
 import logging
 import os
 import shutil
@@ -19,18 +20,23 @@ from tapui.cli import context
 from tapui.cli.arguments import CommandParser
 from tapui.cli.context import need_terminal, options
 from tapui.cli.demo.line import COMMAND
+from tapui.cli.demo.scripts import rounding
+from tapui.client.connection import GatewayConnection
+from tapui.client.gateways import FoundGateway, GatewayError, found_in
 from tapui.home.paths import Home
 from tapui.home.run_folder import PortClaimedError, RunFolder, gateways
 from tapui.secret import Secret
 from tapui.station.options import Options
+from tapui.wire.changes import ChangesDone, ChangesList, ChangesRead, LineRange, NoteKeep
 
 COMMANDS = """
-300 demo: show the tower with three scripted sessions, which work, wait and fail
+300 demo: show the tower with four scripted sessions, which work, wait and fail
 """
 
 LEAVE_WITHIN = 5.0
 """Seconds that the demo's processes have after the tower has ended."""
 _POLL = 0.1
+_LOOK = 1.0
 
 _log = logging.getLogger(__name__)
 
@@ -64,13 +70,15 @@ def run(args: argparse.Namespace) -> int:
                 stderr=log,
                 start_new_session=True,
             )
-        announcement = Announcement(context.home(), Home.at(scratch.home))
+        demo_home = Home.at(scratch.home)
+        threads = (Announcement(context.home(), demo_home), NoteOnChange(demo_home))
         try:
             from tapui.station import tower
 
             return tower.run(scratch)
         finally:
-            announcement.end()
+            for thread in threads:
+                thread.end()
             _end(host)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -107,6 +115,48 @@ class Announcement:
                 folder.release()
         except (OSError, PortClaimedError) as error:
             _log.warning("the demo cannot be announced to other commands: %s", error)
+
+
+class NoteOnChange:
+    """Keeps a note on a change of the demo's, as the person does by `t` in 7 Changes."""
+
+    def __init__(self, demo: Home) -> None:
+        self._demo = demo
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="note on a change", daemon=True)
+        self._thread.start()
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(_LOOK):
+            try:
+                for said in gateways(self._demo):
+                    if asyncio.run(self._keep(found_in(said))):
+                        return
+            except (GatewayError, OSError) as error:
+                _log.debug("no note is kept yet: %s", error)  # nothing has changed so far
+
+    async def _keep(self, gateway: FoundGateway) -> bool:
+        """Keep the note; return whether there is the change that it is on."""
+        session_id = rounding.SCRIPT.session
+        async with await GatewayConnection.open(gateway, name="tapui demo") as connection:
+            found = await connection.answer(ChangesRead("changes", session_id), ChangesList)
+            for file in found.files:
+                note = NoteKeep(
+                    "note",
+                    session_id,
+                    file.root,
+                    file.path,
+                    "Round the sum, not each price.",
+                    lines=LineRange(2, 2),
+                    quote=rounding.WRONG_LINE,
+                    state_id=file.state_id,
+                )
+                await connection.answer(note, ChangesDone)
+            return bool(found.files)
 
 
 def demo_options(chosen: Options, folder: Path) -> Options:

@@ -47,8 +47,9 @@ def arguments(install: CommandParser, uninstall: CommandParser, door: CommandPar
         "extension: lets tapui into sessions of a plain `copilot`, once its experimental\n"
         "features are on. mcp: gives sessions the tools of providers, and nothing else;\n"
         "lines for other MCP clients are printed. skills: teaches agents to use emitters\n"
-        "(/tap-loop) and to write providers (/create-provider). The extension and the MCP\n"
-        "server need no port. What you have changed is left alone.",
+        "(/tap-loop), to watch and review (/tap-monitor), to prove goals (/tap-goal), to\n"
+        "mend CI (/ci-fix), to write providers (/create-provider).\n"
+        "The extension and the MCP server need no port. What you have changed stays.",
     )
     uninstall.runs(
         run, "mcp: the token for tools is revoked, also for MCP clients that are connected."

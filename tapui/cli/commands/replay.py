@@ -17,8 +17,8 @@ COMMANDS = """
 
 
 def arguments(replay: CommandParser) -> None:
+    from tapui.tower.keys.key_table import replay_keys
     from tapui.tower.keys.names import key_names
-    from tapui.tower.keys.table import replay_keys
 
     replay.runs(run, "Reads the files: no gateway needs to run, and nothing can be changed.")
     keys = [f"  {key_names(one.keys):<3} {one.does}" for one in replay_keys()]

@@ -1,45 +1,47 @@
 """`tapui run`: one prompt in a session of its own, without a tower.
 
 Through the running gateway, or with one for as long as the session lasts. Its messages are printed,
-and at the end what was denied.
+and at the end what was denied; with `--until` also whether its goal is proven, and what is missing.
 """
 
 import argparse
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import msgspec
-from msgspec import Raw
 
 from tapui import invocation
 from tapui.cli import output
-from tapui.cli.arguments import CommandParser, add_port
-from tapui.cli.context import gateway, home, options
-from tapui.cli.failure import DENIED, FAILED, NO_GATEWAY, UNTRUSTED, WRONG_USE, Failure
+from tapui.cli.arguments import CommandParser, add_port, count
+from tapui.cli.context import options, running_gateway
+from tapui.cli.failure import FAILED, NO_GATEWAY, UNTRUSTED, WRONG_USE, Failure
+from tapui.cli.progress import JsonPrinting, PlainPrinting, SessionProgress, take
 from tapui.client.connection import GatewayConnection
-from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, NoGateway
-from tapui.home.run_folder import gateways
+from tapui.client.gateways import FoundGateway, GatewayError, GatewayLost, Refused
 from tapui.policies.rules import PolicyRule
-from tapui.projection import approvals
-from tapui.projection.requests.permissions import by_rule, rule_name
-from tapui.projection.summary import one_line, summary_of
+from tapui.projection.summary import one_line
 from tapui.wire import events as ev
-from tapui.wire.limits import MAX_TELL
-from tapui.wire.message import Error, Message
+from tapui.wire.criteria import Ran
+from tapui.wire.goals import CriterionGiven, GoalAnswer, GoalVerify
+from tapui.wire.limits import (
+    MAX_ATTACHMENTS,
+    MAX_CRITERIA,
+    MAX_CRITERION,
+    MAX_TELL,
+    MAX_TRIES,
+    TRIES,
+)
+from tapui.wire.message import Message
 from tapui.wire.steering import (
+    EFFORTS,
     GivenRule,
+    Infinite,
     SessionEnd,
-    SessionOrdered,
     SessionStart,
     SessionStarted,
     SessionStop,
     StartProblem,
 )
-from tapui.wire.subjects import Approval, Gate
 
 COMMANDS = """
 110 run: give a prompt to a Copilot session of its own, and print its messages
@@ -47,20 +49,25 @@ COMMANDS = """
 
 END_SECONDS = 5.0
 """How long the session may take to end."""
-_START_ID, _END_ID, _STOP_ID = "run", "run-end", "run-stop"
+JUDGE_SECONDS = 30.0
+"""How long the last look at what `--until` names may take."""
+_START_ID, _END_ID, _STOP_ID, _JUDGE_ID = "run", "run-end", "run-stop", "run-judge"
 _CODES: dict[StartProblem, int] = {"untrusted": UNTRUSTED, "missing": NO_GATEWAY}
 _EXIT_CODES = """\
 exit codes:
   0 done, 1 failed, 2 wrong use or a fault in the policy file (nothing was run),
   3 no gateway on --port or no Copilot CLI, 4 the folder is not trusted,
-  5 something was denied, 130 interrupted (the turn was stopped)"""
+  5 something was denied, 130 interrupted (the turn was stopped);
+  with --until: 0 proven, also where something was denied, 6 not proven"""
 
 
 def arguments(run: CommandParser) -> None:
     run.runs(
         carry_out,
         "Through the running gateway, or with one of its own. You are not asked: what no\n"
-        "rule allows is denied at once and listed at the end. The session stays stored.",
+        "rule allows is denied at once and listed at the end. The session stays stored.\n"
+        "With --until the agent is sent back to work until a run of COMMAND by itself has\n"
+        "ended with 0 after the last change. A rule has to allow it, as any command.",
     )
     run.epilog = _EXIT_CODES
     run.add_argument("prompt", metavar="PROMPT", nargs="+", help="what to do")
@@ -68,7 +75,37 @@ def arguments(run: CommandParser) -> None:
     run.add_argument(
         "--policy", metavar="FILE", help="rules for this session alone, as in config.toml"
     )
+    run.add_argument(
+        "--until",
+        metavar="COMMAND",
+        action="append",
+        default=[],
+        help="what has to end with 0 after the last change; may be repeated",
+    )
+    run.add_argument(
+        "--tries", type=count, metavar="N", help=f"times that the agent is sent back ({TRIES})"
+    )
     run.add_argument("--model", metavar="M", help="the model")
+    run.add_argument("--effort", choices=EFFORTS, help="the model's reasoning effort")
+    run.add_argument(
+        "--file",
+        metavar="PATH",
+        action="append",
+        default=[],
+        help="a file or folder that goes along with the prompt; may be repeated",
+    )
+    run.add_argument(
+        "--compact-at",
+        type=_share,
+        metavar="SHARE",
+        help=f"how full the context is when it is made smaller ({Infinite().background:.2f})",
+    )
+    run.add_argument(
+        "--hold-at",
+        type=_share,
+        metavar="SHARE",
+        help=f"how full it is when the turn waits for that ({Infinite().exhaustion:.2f})",
+    )
     run.add_argument(
         "--mode", choices=("interactive", "plan", "autopilot"), help="the session's mode"
     )
@@ -102,21 +139,48 @@ def carry_out(args: argparse.Namespace) -> int:
         resume=args.resume,
         unattended=True,
         rules=_policy(args.policy) if args.policy is not None else None,
+        until=_criteria(args.until),
+        tries=_tries(args),
+        effort=args.effort,
+        infinite=_infinite(args),
+        attachments=_files(args.file),
     )
-    chosen = _running(args)
+    chosen = running_gateway(args)
     if chosen is not None:
         return asyncio.run(_follow(chosen, start, as_json=args.json))
     return asyncio.run(_with_own_gateway(args, start))
 
 
-def _running(args: argparse.Namespace) -> FoundGateway | None:
-    """Return the gateway that the arguments mean; None where none runs and none was named."""
+def _share(text: str) -> float:
+    """Read a part of a whole, such as 0.8. Raises `ArgumentTypeError`."""
     try:
-        return gateway(args)
-    except NoGateway:
-        if hasattr(args, "port") or gateways(home()):
-            raise
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:  # also for what is no number
+        raise argparse.ArgumentTypeError(f"{text}: write a share, such as 0.8")
+    return share
+
+
+def _infinite(args: argparse.Namespace) -> Infinite | None:
+    if args.compact_at is None and args.hold_at is None:
         return None
+    usual = Infinite()
+    background = usual.background if args.compact_at is None else args.compact_at
+    exhaustion = usual.exhaustion if args.hold_at is None else args.hold_at
+    if background > exhaustion:
+        raise Failure("--compact-at: must not be more than --hold-at", WRONG_USE)
+    return Infinite(background, exhaustion)
+
+
+def _files(paths: Sequence[str]) -> list[str]:
+    """Return absolute paths. Raises `Failure` for what is not there."""
+    if len(paths) > MAX_ATTACHMENTS:
+        raise Failure(f"--file: at most {MAX_ATTACHMENTS}", WRONG_USE)
+    for path in paths:
+        if not Path(path).exists():
+            raise Failure(f"--file {one_line(path)}: it is not there", WRONG_USE)
+    return [str(Path(path).absolute()) for path in paths]
 
 
 async def _with_own_gateway(args: argparse.Namespace, start: SessionStart) -> int:
@@ -152,27 +216,35 @@ def _given(rules: Sequence[PolicyRule]) -> list[GivenRule]:
     ]
 
 
+def _criteria(commands: Sequence[str]) -> list[CriterionGiven]:
+    """Return what is to be proven. Raises `Failure` for what no run of a command can prove."""
+    if not commands:
+        return []
+    from tapui.core.proof.verdicts import command_fault
+
+    if len(commands) > MAX_CRITERIA:
+        raise Failure(f"--until: at most {MAX_CRITERIA} commands", WRONG_USE)
+    for command in commands:
+        fault = command_fault(command)
+        if len(command) > MAX_CRITERION:
+            fault = f"a command has at most {MAX_CRITERION:,} characters"
+        if fault:
+            raise Failure(f"--until {one_line(command)}: {fault}", WRONG_USE)
+    return [CriterionGiven(text=one, check=Ran(command=one)) for one in dict.fromkeys(commands)]
+
+
+def _tries(args: argparse.Namespace) -> int:
+    if args.tries is None:
+        return TRIES
+    if not args.until:
+        raise Failure("--tries: of what? Name a command with --until", WRONG_USE)
+    if args.tries > MAX_TRIES:
+        raise Failure(f"--tries: at most {MAX_TRIES}", WRONG_USE)
+    tries: int = args.tries
+    return tries
+
+
 # Seeing it through
-
-
-@dataclass(frozen=True, slots=True)
-class _Denied:
-    """Something that no rule allowed, or that one forbade."""
-
-    what: str
-    why: str
-
-
-@dataclass(slots=True)
-class _Progress:
-    """What has come of the session. `fault` is why it has failed."""
-
-    session_id: str
-    begun: bool = False
-    """Whether the prompt is there: an idle from now on is its end."""
-    is_over: bool = False
-    fault: str = ""
-    denied: list[_Denied] = field(default_factory=list)
 
 
 async def _follow(chosen: FoundGateway, start: SessionStart, *, as_json: bool) -> int:
@@ -183,13 +255,15 @@ async def _follow(chosen: FoundGateway, start: SessionStart, *, as_json: bool) -
     async with await GatewayConnection.open(
         chosen, name="tapui run", on_waits=output.note
     ) as connection:
-        followed = _Progress(await _started(connection, start))
-        printing = _Json() if as_json else _Plain()
+        started = await _started(connection, start)
+        followed = SessionProgress(started.session_id or "", started.goal_id)
+        printing = JsonPrinting() if as_json else PlainPrinting()
         try:
             async for came in connection:
-                _take(followed, came, printing, start)
+                take(followed, came, printing, start.id)
                 if followed.is_over:
                     break
+            await _judge(connection, followed)
         except GatewayLost:
             followed.fault = "the gateway has ended, and the session with it"
         except asyncio.CancelledError:
@@ -199,147 +273,51 @@ async def _follow(chosen: FoundGateway, start: SessionStart, *, as_json: bool) -
         else:
             with contextlib.suppress(GatewayError, TimeoutError):  # see above
                 await _end(connection, followed)
-    return printing.finish(followed)
+    resume = invocation.command(f"run --resume {followed.session_id}")
+    return printing.finish(
+        followed, f"session {followed.session_id}; `{resume} PROMPT` goes on with it"
+    )
 
 
-async def _started(connection: GatewayConnection, start: SessionStart) -> str:
-    """Return the session's id; raises `Failure` where there is none."""
+async def _started(connection: GatewayConnection, start: SessionStart) -> SessionStarted:
+    """Return what names the session; raises `Failure` where there is none."""
     answer = await connection.answer(start, SessionStarted)
     if answer.session_id is not None:
-        return answer.session_id
+        if start.until and answer.goal_id is None:  # the session ends with this connection
+            text = f"this gateway is tapui {connection.gateway.version}, which knows no --until"
+            raise Failure(f"{text}: restart it")
+        return answer
     text = answer.error or "the session was not started"
     if answer.problem == "untrusted":
         text = f"{text} (--trust-folder)"
     raise Failure(text, _CODES.get(answer.problem or "failed", FAILED))
 
 
-async def _end(connection: GatewayConnection, followed: _Progress, *, stop: bool = False) -> None:
+async def _judge(connection: GatewayConnection, followed: SessionProgress) -> None:
+    """Have the goal judged once more: what proved it may have been changed since. Where it is not,
+    because its session has ended or the gateway is busy, the last events tell how it stands."""
+    if followed.goal_id is None:
+        return
+    with contextlib.suppress(Refused, TimeoutError):  # see above
+        async with asyncio.timeout(JUDGE_SECONDS):
+            asked = GoalVerify(_JUDGE_ID, followed.goal_id)
+            answer = await connection.answer(asked, GoalAnswer)
+            followed.goal, followed.report = answer.goal, answer.report
+
+
+async def _end(
+    connection: GatewayConnection, followed: SessionProgress, *, stop: bool = False
+) -> None:
     if followed.fault and not stop and followed.is_over is False:
         return
     async with asyncio.timeout(END_SECONDS):
         if stop:
             await connection.send(SessionStop(_STOP_ID, followed.session_id))
 
+        why = "its run was stopped" if stop else "its run has finished"
+
         def is_ended(came: Message | ev.Entry) -> bool:
             closed = isinstance(came, ev.Entry) and isinstance(came.event, ev.SessionClosed)
             return closed and came.event.session_id == followed.session_id  # type: ignore[union-attr]
 
-        await connection.ask(SessionEnd(_END_ID, followed.session_id), is_ended)
-
-
-class _Printing:
-    """What is printed of a session while it goes on, and at its end."""
-
-    def event(self, entry: ev.Entry) -> None:
-        """Something happened in the session."""
-
-    def message(self, text: str) -> None:
-        """The agent said something."""
-
-    def finish(self, followed: _Progress) -> int:
-        for one in followed.denied:
-            output.note(f"denied: {one.what} ({one.why})")
-        resume = invocation.command(f"run --resume {followed.session_id}")
-        output.note(f"session {followed.session_id}; `{resume} PROMPT` goes on with it")
-        if followed.fault:
-            output.fail(followed.fault)
-        return FAILED if followed.fault else DENIED if followed.denied else 0
-
-
-class _Plain(_Printing):
-    def message(self, text: str) -> None:
-        output.say(text, newlines=True)
-        output.flush()
-
-    def event(self, entry: ev.Entry) -> None:
-        match entry.event:
-            case ev.CallStarted(call=call):
-                output.note(f"· {call.tool} {summary_of(call)}".rstrip())
-            case ev.CallFinished(call=call) if call.state == "failed":
-                output.note(f"✗ {call.tool}: {one_line(call.error or call.error_code or 'failed')}")
-
-
-class _Json(_Printing):
-    def event(self, entry: ev.Entry) -> None:
-        told = msgspec.json.encode(entry.event)
-        time = msgspec.json.encode(entry.ts)
-        output.say_json_bytes(b'{"ts":' + time + b"," + told[1:])
-        output.flush()
-
-    def finish(self, followed: _Progress) -> int:
-        code = super().finish(followed)
-        output.say_json(
-            {
-                "kind": "run.finished",
-                "sessionId": followed.session_id,
-                "exitCode": code,
-                "denied": [{"what": one.what, "why": one.why} for one in followed.denied],
-                "error": followed.fault or None,
-            }
-        )
-        return code
-
-
-def _take(
-    followed: _Progress, came: Message | ev.Entry, printing: _Printing, start: SessionStart
-) -> None:
-    match came:
-        case ev.Entry(event=event) if getattr(event, "session_id", None) == followed.session_id:
-            printing.event(came)
-            _happened(followed, event, printing)
-        case Error(id=start.id, message=message):
-            followed.fault, followed.is_over = message, True
-        case SessionOrdered():
-            pass  # the order's own events tell its outcome
-
-
-def _happened(followed: _Progress, event: ev.AnyEvent, printing: _Printing) -> None:
-    match event:
-        case ev.SessionHappened(event=name, data=data):
-            _said(followed, name, _fields(data), printing)
-        case ev.OrderChanged(state="failed", error=error) if not followed.begun:
-            followed.fault, followed.is_over = error or "the prompt was not delivered", True
-        case ev.ApprovalDecided(approval=approval) if approval.state in ("denied", "failed"):
-            followed.denied.append(_denied(approval))
-        case ev.GateChecked(gate=gate) if gate.state == "deny":
-            followed.denied.append(_forbidden(gate))
-        case ev.SessionClosed(session=session):
-            followed.fault = f"the session ended: {session.reason}"
-            followed.is_over = True
-
-
-def _said(
-    followed: _Progress,
-    name: str,
-    data: dict[str, Any],
-    printing: _Printing,
-) -> None:
-    match name:
-        case "user.message":
-            followed.begun = True
-        case "assistant.message" if data.get("agentId") is None and data.get("content"):
-            printing.message(str(data["content"]))
-        case "session.error":
-            followed.fault = str(data.get("message") or "the session failed")
-        case "session.idle" if followed.begun or followed.fault:
-            followed.is_over = True
-            if data.get("aborted"):
-                followed.fault = followed.fault or "the turn was stopped"
-
-
-def _fields(data: Raw | None) -> dict[str, Any]:
-    try:
-        found = msgspec.json.decode(data) if data is not None else {}
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _denied(approval: Approval) -> _Denied:
-    what = f"{approvals.verb(approval)} {approvals.request(approval)}".rstrip()
-    rule = rule_name(approval.rule) if by_rule(approval) else ""
-    return _Denied(one_line(what), rule or approval.reason or approvals.outcome(approval))
-
-
-def _forbidden(gate: Gate) -> _Denied:
-    return _Denied(gate.tool, rule_name(gate.rule) or gate.reason or "denied")
+        await connection.ask(SessionEnd(_END_ID, followed.session_id, why), is_ended)

@@ -9,11 +9,11 @@ from pathlib import Path
 from tapui import times
 from tapui.cli import output
 from tapui.cli.arguments import CommandParser, Commands, count
-from tapui.cli.context import home, session_id_of
+from tapui.cli.context import home, id_of
 from tapui.cli.failure import FAILED, Failure
 from tapui.hosts.copilot.finding.stored_sessions import StoredSession, stored_sessions
 from tapui.invocation import command
-from tapui.station.session_store import PaneFault, panes_around
+from tapui.station.terminal_panes import PaneFault, go_to_process, panes_around
 
 COMMANDS = """
 100 sessions: list the sessions that Copilot has stored; resume, go to or delete one
@@ -40,10 +40,10 @@ def arguments(sessions: CommandParser) -> None:
         "resume",
         "open one again, so that tapui can attach to it",
         _resume,
-        "Inside tmux or zellij in a new pane, else the line that does it is printed.",
+        "In a new pane of tmux, zellij, kitty or wezterm, else the line that does it is printed.",
     )
     resume.add_argument("--print", action="store_true", help="print the line in any case")
-    go = actions.add("go", "go to the pane of tmux in which one is open", _go)
+    go = actions.add("go", "go to the terminal in which one is open, or say where that is", _go)
     delete = actions.add("delete", "delete one for good, after a question", _delete)
     delete.add_argument("--yes", action="store_true", help="do not ask")
     for parser in (resume, go, delete):
@@ -97,7 +97,7 @@ def _all(session: StoredSession) -> dict[str, object]:
 def _named(wanted: str) -> StoredSession:
     by_id = {one.id: one for one in stored_sessions(home().copilot)}
     none = f"Copilot has stored no session {wanted}; see: {command('sessions list')}"
-    return by_id[session_id_of(by_id, wanted, otherwise=none)]
+    return by_id[id_of(by_id, wanted, otherwise=none)]
 
 
 def _resume(args: argparse.Namespace) -> int:
@@ -125,14 +125,8 @@ def _go(args: argparse.Namespace) -> int:
             f"no program has session {session.id} open; "
             f"to resume it: {command(f'sessions resume {session.id}')}"
         )
-    panes = panes_around(os.environ)
-    if panes is None:
-        raise Failure(
-            f"session {session.id} is open in process {session.pid}; "
-            "inside tmux this command goes to its pane"
-        )
     try:
-        panes.go_to(session.pid)
+        go_to_process(session.pid, os.environ)
     except PaneFault as fault:
         raise Failure(str(fault)) from None
     return 0

@@ -4,9 +4,10 @@ import argparse
 
 from tapui.cli import output
 from tapui.cli.arguments import CommandParser, add_port
-from tapui.cli.context import gateway
+from tapui.cli.context import gateway, loaded
 from tapui.client.glance import glance
-from tapui.projection.state import State, is_open, is_waiting
+from tapui.projection.counts import counts_of
+from tapui.projection.state import State
 
 COMMANDS = """
 40 status: show what waits for you, sessions, providers, calls and streams
@@ -25,7 +26,7 @@ def arguments(status: CommandParser) -> None:
     form.add_argument(
         "--line",
         action="store_true",
-        help="print how many requests wait and calls failed, such as !2 ✗1; nothing for none",
+        help="print how many requests wait, calls failed and sessions are unchecked: !2 ✗1 ○1",
     )
     form.add_argument(
         "--watch",
@@ -47,16 +48,17 @@ def run(args: argparse.Namespace) -> int:
     if args.watch:
         overview.watch(chosen)
     else:
-        overview.show(chosen, as_json=args.json)
+        overview.show(chosen, loaded(args).settings if args.json else None)
     return 0
 
 
 def in_short(state: State) -> str:
-    """Return how many requests wait, and how many steps failed in the newest turns of the open
-    sessions, `!2 ✗1`; empty for nothing."""
-    waiting = sum(is_waiting(one) for one in state.approvals.values())
-    sessions = (one for one in state.sessions.values() if is_open(one))
-    known = (state.turns[one.id] for one in sessions if one.id in state.turns)
-    failed = sum(one.latest.failed for one in known if one.latest is not None)
-    counts = ((waiting, "!"), (failed, "✗"))
-    return " ".join(f"{sign}{count}" for count, sign in counts if count)
+    """Return what is to be looked at, `!2 ✗1 ○1 ▮1`; empty for nothing."""
+    found = counts_of(state)
+    signs = (
+        (found.waiting, "!"),
+        (found.failed, "✗"),
+        (found.unchecked, "○"),
+        (found.nearly_full, "▮"),
+    )
+    return " ".join(f"{sign}{count}" for count, sign in signs if count)

@@ -12,6 +12,7 @@ from tapui.cli.failure import Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
 from tapui.projection.state import State, StreamKey
+from tapui.projection.stream_words import LEVEL_WORDS
 from tapui.wire.events import Entry, SessionClosed, SessionReplaced, StreamPosted
 from tapui.wire.limits import MAX_HISTORY
 from tapui.wire.message import Line
@@ -65,7 +66,8 @@ class _Reader:
                 }
             )
         else:
-            output.say(f"{times.date_and_time(line.ts)}  {line.level:<7}  {line.event}")
+            words = LEVEL_WORDS[line.level]
+            output.say(f"{times.date_and_time(line.ts)}  {words:<17}  {line.event}")
 
 
 async def _tail(chosen: FoundGateway, args: argparse.Namespace) -> None:

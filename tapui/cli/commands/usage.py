@@ -53,16 +53,23 @@ def run(args: argparse.Namespace) -> int:
     with open_index() as search:
         session = indexed_session(search, args.session)
         found = usage_of_sessions(search, session_id=session, since=args.since)
-    usage, history = (
+    usage, history, again = (
         total(one.usage for one in found),
         total(one.history for one in found),
+        total(one.again for one in found),
     )
     if args.json:
-        told = {"usage": usage, "history": history, "models": _models(found), "sessions": found}
-        output.say_json(told, indent=2)
+        told = {"usage": usage, "history": history, "again": again}
+        output.say_json({**told, "models": _models(found), "sessions": found}, indent=2)
     elif found:
         _print(found, usage)
         _note_history(history, found)
+        if again != Usage():
+            names = _named([one.session for one in found if one.again != Usage()])
+            output.note(
+                f"of these, {again.input:,} tokens in and {again.output:,} out ({names}) were used "
+                "after an agent was sent back"
+            )
     if not found:
         output.note("nothing was recorded of what models used")
     return 0 if found else FAILED
@@ -79,7 +86,7 @@ def _models(found: list[SessionUse]) -> list[ModelUse]:
 
 def _together(one: ModelUse, other: ModelUse) -> ModelUse:
     usage, history = added(one.usage, other.usage), added(one.history, other.history)
-    return ModelUse(one.model, usage, history)
+    return ModelUse(one.model, usage, history, added(one.again, other.again))
 
 
 def _print(found: list[SessionUse], usage: Usage) -> None:
@@ -102,12 +109,15 @@ def _note_history(history: Usage, found: list[SessionUse]) -> None:
     """Say how much of it Copilot told in one sum, because tapui was not there."""
     if history == Usage():
         return
-    names = [one.session for one in found if one.history != Usage()]
-    of_whom = _cut(names[0], _LABEL) if len(names) == 1 else f"{len(names)} sessions"
+    of_whom = _named([one.session for one in found if one.history != Usage()])
     output.note(
         f"of these, {history.input:,} tokens in and {history.output:,} out ({of_whom}) were used "
         "before tapui came or while it was away: the session told them as one sum"
     )
+
+
+def _named(names: list[str]) -> str:
+    return _cut(names[0], _LABEL) if len(names) == 1 else f"{len(names)} sessions"
 
 
 def _figure(value: float | None) -> str:

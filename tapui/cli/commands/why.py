@@ -3,7 +3,7 @@
 import argparse
 import re
 import shlex
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +14,27 @@ from tapui.cli import output
 from tapui.cli.arguments import CommandParser, count, moment
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import folders_of, open_index
-from tapui.index.why import Blame, Change, blamed, changes_of
+from tapui.index.why import Blame, Change, blamed, changes_of, lines_of
 from tapui.projection import approvals
 from tapui.projection.changes import Hunk, changed_lines
-from tapui.projection.requests.kind import detail_of
 from tapui.projection.requests.permissions import by_rule, rule_name
+from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.summary import summary_of
+from tapui.projection.turns.programs import outcome
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.text import cut
 from tapui.wire import events as ev
 from tapui.wire.message import BUILTIN_PROVIDER
-from tapui.wire.subjects import AppliedRule, Approval, Call
+from tapui.wire.subjects import AppliedRule, Approval, Call, Gate
 
 COMMANDS = """
 200 why: show which turn, prompt and diff changed a file, or a line of it
-210 why-allowed: tell who allowed a call: you, a rule, a rule of Copilot's own, allow-all
+210 why-allowed: tell who allowed or denied a call: you, a rule, Copilot's own rule, allow-all
 """
 
 LAST = 5
 """Changes that are printed when `--last` does not say how many."""
-MAX_FILE = 16 * 1024 * 1024
 _PROMPT = 200
 _DIFF_LINES = 60
 _LINE = re.compile(r"(?P<file>.+):(?P<line>[1-9]\d{0,8})\Z")
@@ -46,6 +46,8 @@ _UNKNOWN = (
     "it, it was told to allow everything before tapui came, or another program has it approve "
     "everything without a word (set_approve_all), which Copilot does not report"
 )
+BY_HOST = "Copilot"
+"""Who denied a call where no other is known: a rule of the CLI's own, or the person there."""
 _OWN_TOOL = "tapui: a tool of tapui's own that only reads, and needs no question"
 
 
@@ -100,12 +102,9 @@ def _file_and_line(text: str) -> tuple[Path, int | None]:
 def _content(path: Path, line: int) -> list[str]:
     """Return the lines of the file today. Raises `Failure` where there is no such line."""
     try:
-        if path.stat().st_size > MAX_FILE:
-            raise Failure(f"{path} is too large to look for a line in it")
-        text = path.read_bytes().decode("utf-8", "replace")
+        lines = lines_of(path)
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from None
-    lines = text.removesuffix("\n").split("\n")
     if line > len(lines):
         raise Failure(f"{path} has {len(lines)} lines", WRONG_USE)
     return lines
@@ -164,7 +163,7 @@ class Answer:
 
     @property
     def words(self) -> str:
-        if self.by == "unknown":
+        if self.by == "unknown" and self.state != "denied":
             return _UNKNOWN
         if self.by == BUILTIN_PROVIDER:
             return _OWN_TOOL
@@ -205,7 +204,9 @@ def _told(call_id: str, call: Call | None, answer: Answer) -> dict[str, Any]:
 
 def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
     call: Call | None = None
+    ended: Call | None = None
     answer = Answer()
+    denied: tuple[Gate, str] | None = None
     records = _records(session)
     ids = {call_id}  # what the session calls it, too
     for record in records:
@@ -222,10 +223,31 @@ def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
             case ev.SessionHappened(event="permission.completed") as happened:
                 data = _data(happened)
                 if data.get("toolCallId") in ids and answer.by == "unknown":
-                    answer = Answer(str(data.get("by") or "unknown"), "", record.ts)
+                    state = "denied" if data.get("decision") == "deny" else ""
+                    answer = Answer(str(data.get("by") or "unknown"), state, record.ts)
+            case ev.GateChecked(gate=gate) if gate.state == "deny" and gate.id in ids:
+                denied = (gate, record.ts)
+            case ev.GateChecked(gate=gate) if call is not None and ended is None:
+                # A host does not say which call a gate is about: the newest one of its tool.
+                is_of_call = (gate.session_id, gate.tool) == (call.session_id, call.tool)
+                if gate.state == "deny" and is_of_call and record.ts >= call.started_at:
+                    denied = (gate, record.ts)
+            case ev.CallFinished(call=found) if call is not None and found.id == call.id:
+                ended = found
+    is_denied = ended is not None and outcome(ended, "") == "denied"
+    if denied is not None and (is_denied or ended is None):
+        return call, _of_gate(*denied)
+    if is_denied and ended is not None and (answer.by == "unknown" or answer.state == "answered"):
+        by = answer.by if answer.at else BY_HOST
+        return call, replace(answer, by=by, state="denied", reason=answer.reason or ended.error)
     if call is not None and answer.by == "unknown":
         answer = _unasked(call)
     return call, answer
+
+
+def _of_gate(gate: Gate, at: str) -> Answer:
+    """Return what rules or providers decided before a call, who deny it."""
+    return Answer(gate.decided_by or "unknown", "denied", at, gate.rule, gate.reason)
 
 
 def _unasked(call: Call) -> Answer:
@@ -253,7 +275,8 @@ def _records(session: str | None) -> list[Record]:
 def _of_approval(approval: Approval, record: Record) -> Answer:
     state = "denied" if approval.state in ("denied", "failed") else "allowed"
     if approval.state == "withdrawn":
-        state = "answered"
+        answered = {"approved": "allowed", "denied": "denied"}
+        state = answered.get(approval.answered or "", "answered")
     return Answer(
         approval.decided_by or "unknown",
         state,

@@ -12,35 +12,46 @@ _shtab_tapui_commands() {
   local _commands=(
     approve:'Approve a request that waits for you.'
     call:'Call a tool and print its result as JSON.'
+    changes:'Print which files a session changed, and by whom, or a patch of them.'
     completion:'Print what lets a shell complete commands and options.'
     config:'Print the settings in force and where each comes from.'
     copilot:'Start Copilot CLI so that tapui can attach to it.'
-    demo:'Show the tower with three scripted sessions, which work, wait and fail.'
+    demo:'Show the tower with four scripted sessions, which work, wait and fail.'
     deny:'Deny a request that waits for you.'
     doctor:'Show what is wrong and what mends it; versions, folders, gateways, sessions.'
     emitters:'List what runs beside sessions; allow, start, stop, pause or run one, read its'
+    findings:'List, show and decide about what security scanners found in a folder.'
+    goal:'Open a goal of a session, list goals, verify, note, change or drop one.'
     help:'Show a page about a topic; without one, list the topics.'
     install:'Add tapui'"'"'s extension, its MCP server or its skills to Copilot CLI.'
+    language-server:'Hold a conversation with Copilot'"'"'s language server, as a session.'
     mcp:'Offer the tools of MCP servers in sessions: add, list, test, allow or remove'
     mcp-door:'Give an MCP client the tools of providers, on standard input and output.'
+    memory:'List, show, edit or delete the notes that agents have saved.'
     next:'Show only what waits for you, the most urgent first; end when nothing does.'
+    proof:'Print what was recorded of a session: changes, checks, who allowed what.'
+    prove:'Run the check of a session as your own command, and print what it shows.'
     provider:'Write a provider: start one from a template, run it, reload it on save, check'
+    query:'Ask the records: stock questions, or SQL of your own.'
     records:'Print what was recorded.'
     replay:'Go through what a session did, on the tower'"'"'s screens.'
+    review:'List reviews and their findings, show one, decide about a finding, write'
     run:'Give a prompt to a Copilot session of its own, and print its messages.'
     search:'Find words in everything that was recorded.'
     send:'Say something to a session, as a prompt of yours.'
     serve:'Run the gateway without a screen.'
     sessions:'List the sessions that Copilot has stored; resume, go to or delete one.'
+    show:'Show a request or a turn in full.'
     status:'Show what waits for you, sessions, providers, calls and streams.'
     stop:'End the running gateway.'
     stop-turn:'Stop what a session does, and wait until it rests.'
     tail:'Print the last lines of an event stream.'
     token:'Make a provider token that is good for one session.'
+    tools:'List, check, call or serve the tool files of a folder'"'"'s tools/.'
     uninstall:'Remove tapui'"'"'s extension, its MCP server or its skills from Copilot CLI.'
     usage:'Show what sessions used: tokens, and cost or premium requests where they are'
     why:'Show which turn, prompt and diff changed a file, or a line of it.'
-    why-allowed:'Tell who allowed a call: you, a rule, a rule of Copilot'"'"'s own, allow-all.'
+    why-allowed:'Tell who allowed or denied a call: you, a rule, Copilot'"'"'s own rule, allow-all.'
   )
   _describe 'tapui commands' _commands
 }
@@ -61,6 +72,43 @@ _shtab_tapui_emitters_commands() {
   _describe 'tapui emitters commands' _commands
 }
 
+_shtab_tapui_findings_commands() {
+  local _commands=(
+    add:'Keep a SARIF log from standard input.'
+    export:'Print all, with what was decided.'
+    list:'List findings, the worst first.'
+    show:'Show one in full.'
+    triage:'Decide about one.'
+  )
+  _describe 'tapui findings commands' _commands
+}
+
+_shtab_tapui_goal_commands() {
+  local _commands=(
+    allow:'Let a check count although what it does was changed.'
+    change:'Give one other criteria, title, deadline or status.'
+    done:'Call one achieved, proven or not.'
+    drop:'Give one up.'
+    list:'List those that are open (also without an action).'
+    note:'Note something at one.'
+    open:'Open one of yours (also without the word open).'
+    pause:'Pause one: the agent is not sent back for it.'
+    resume:'Go on with one that is paused or blocked.'
+    send-back:'Send the agent back at the end of a turn, or only tell.'
+    show:'Show one: criteria, verdicts, how a check was changed.'
+    verify:'Judge all criteria of one now.'
+  )
+  _describe 'tapui goal commands' _commands
+}
+
+_shtab_tapui_language_server_commands() {
+  local _commands=(
+    agent:'Give it one prompt, and print its messages.'
+    sign-in:'Sign in to GitHub with the language server.'
+  )
+  _describe 'tapui language-server commands' _commands
+}
+
 _shtab_tapui_mcp_commands() {
   local _commands=(
     add:'Add a server of yours: a program, or an address.'
@@ -72,8 +120,19 @@ _shtab_tapui_mcp_commands() {
   _describe 'tapui mcp commands' _commands
 }
 
+_shtab_tapui_memory_commands() {
+  local _commands=(
+    delete:'Delete one.'
+    edit:'Change one, or write a new one, with your editor.'
+    list:'List the notes (also without an action).'
+    show:'Print one.'
+  )
+  _describe 'tapui memory commands' _commands
+}
+
 _shtab_tapui_provider_commands() {
   local _commands=(
+    add:'Add a provider that ships to this folder'"'"'s tap.config.json, and allow it.'
     call:'Call a tool of a file and print its result as JSON, without a gateway.'
     check:'Find what a model would not understand: names, descriptions and schemas of'
     describe:'Print what a provider offers, for people.'
@@ -88,19 +147,42 @@ _shtab_tapui_provider_commands() {
 _shtab_tapui_records_commands() {
   local _commands=(
     delete:'Remove the records of one session.'
+    export:'Write spans as OpenTelemetry has them, or send them to a collector.'
     purge:'Remove the records of all sessions that have ended.'
+    query:'Ask the records of a collection, as agents ask with tap_query_records.'
   )
   _describe 'tapui records commands' _commands
+}
+
+_shtab_tapui_review_commands() {
+  local _commands=(
+    dispose:'Decide about a finding.'
+    list:'List reviews and open findings.'
+    sarif:'Print the findings as SARIF 2.1.0.'
+    show:'Show a review or a finding in full.'
+  )
+  _describe 'tapui review commands' _commands
 }
 
 _shtab_tapui_sessions_commands() {
   local _commands=(
     delete:'Delete one for good, after a question.'
-    go:'Go to the pane of tmux in which one is open.'
+    go:'Go to the terminal in which one is open, or say where that is.'
     list:'List them, the one used last first (also without an action).'
     resume:'Open one again, so that tapui can attach to it.'
   )
   _describe 'tapui sessions commands' _commands
+}
+
+_shtab_tapui_tools_commands() {
+  local _commands=(
+    call:'Call a tool and print its result, without a gateway.'
+    check:'Find what is wrong with the files; 1 where a file is left out.'
+    dev:'Serve them, and take over each save; show calls, errors and output.'
+    list:'List the tools (also without an action).'
+    run:'Serve the tools in a session until Ctrl-C.'
+  )
+  _describe 'tapui tools commands' _commands
 }
 
 _shtab_tapui_options=(
@@ -135,6 +217,19 @@ _shtab_tapui_call_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_call_defaults_added=0
+
+_shtab_tapui_changes_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--since[start (as without), commit (the newest), turn (the newest), or a turn\'s number]:WHAT:"
+  "--json[print a JSON object]"
+  "--patch[print a patch for git apply]"
+  "--md[print a table in Markdown]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one (the one in this folder):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_changes_defaults_added=0
 
 _shtab_tapui_completion_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -314,9 +409,227 @@ _shtab_tapui_emitters_stop_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_emitters_stop_defaults_added=0
 
+_shtab_tapui_findings_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_findings_defaults_added=0
+
+_shtab_tapui_findings_add_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  ":its name\; one of the same name is replaced:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_findings_add_defaults_added=0
+
+_shtab_tapui_findings_export_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--format[SARIF 2.1.0, or Markdown]:format:(sarif md)"
+  "--folder[the folder (this one)]:DIR:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_findings_export_defaults_added=0
+
+_shtab_tapui_findings_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--status[only these\: open, accepted, underReview, rejected, suppressed, all (open and accepted)]:STATUS:(open accepted underReview rejected suppressed all)"
+  "--level[only these]:level:(error warning note none)"
+  "--json[print a JSON object for each]"
+  "--folder[the folder (this one)]:DIR:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_findings_list_defaults_added=0
+
+_shtab_tapui_findings_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print a JSON object for each]"
+  "--folder[the folder (this one)]:DIR:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_findings_show_defaults_added=0
+
+_shtab_tapui_findings_triage_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[why]:TEXT:"
+  "--until[when it ends\: 2030-01-31T00\:00\:00Z]:TIME:"
+  "--folder[the folder (this one)]:DIR:"
+  ":its id, or a beginning that fits only one:"
+  ":what you decide:(accepted underReview rejected)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_findings_triage_defaults_added=0
+
+_shtab_tapui_goal_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_defaults_added=0
+
+_shtab_tapui_goal_allow_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--yes[do not ask]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+  ":its id, such as c1:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_allow_defaults_added=0
+
+_shtab_tapui_goal_change_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "*--and[a further command (repeatable)]:COMMAND:"
+  "*--file[this file is there, and has the text in it (repeatable)]:PATH[=TEXT]:"
+  "*--tool[a call of this tool ended well (repeatable)]:NAME:"
+  "*--line[a line of this stream has the text in it (repeatable)]:STREAM[=TEXT]:"
+  "*--ask-me[you say that this is so\; you are asked in the tower (repeatable)]:TEXT:"
+  "*--criterion[\{text, check\} as tap_create_goal takes it (repeatable)]:JSON:"
+  "--title[its title (the command)]:TEXT:"
+  "--deadline[until then\: 2h, 18\:30, 2026-11-20T18\:30]:TIME:"
+  "--turns[send back in N turns at most]:N:"
+  "--tokens[send back for N tokens at most]:N:"
+  "--status[its status]:status:(active paused blocked achieved failed)"
+  "*--without[take this criterion out, by its id (repeatable)]:CRITERION:"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+  ":the agent ran it, with exit code 0:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_change_defaults_added=0
+
+_shtab_tapui_goal_done_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_done_defaults_added=0
+
+_shtab_tapui_goal_drop_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[why]:TEXT:"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_drop_defaults_added=0
+
+_shtab_tapui_goal_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--session[only those of this session]:SESSION:"
+  "--all[closed ones, too]"
+  "--json[print a JSON object a line]"
+  "--port[the gateway\'s port]:N:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_list_defaults_added=0
+
+_shtab_tapui_goal_note_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+  "(*):what to note:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_note_defaults_added=0
+
+_shtab_tapui_goal_open_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--session[its id, or a beginning that fits only one (the one in this folder)]:SESSION:"
+  "*--and[a further command (repeatable)]:COMMAND:"
+  "*--file[this file is there, and has the text in it (repeatable)]:PATH[=TEXT]:"
+  "*--tool[a call of this tool ended well (repeatable)]:NAME:"
+  "*--line[a line of this stream has the text in it (repeatable)]:STREAM[=TEXT]:"
+  "*--ask-me[you say that this is so\; you are asked in the tower (repeatable)]:TEXT:"
+  "*--criterion[\{text, check\} as tap_create_goal takes it (repeatable)]:JSON:"
+  "--title[its title (the command)]:TEXT:"
+  "--deadline[until then\: 2h, 18\:30, 2026-11-20T18\:30]:TIME:"
+  "--turns[send back in N turns at most]:N:"
+  "--tokens[send back for N tokens at most]:N:"
+  "--send-back[send the agent back while it is not proven]"
+  "--agent[about the ends of this subagent, by its name]:NAME:"
+  "--parent[the goal that it is a part of]:GOAL:"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":the agent ran it, with exit code 0:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_open_defaults_added=0
+
+_shtab_tapui_goal_pause_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_pause_defaults_added=0
+
+_shtab_tapui_goal_resume_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_resume_defaults_added=0
+
+_shtab_tapui_goal_send_back_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+  ":off\: its turns end all the same:(on off)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_send_back_defaults_added=0
+
+_shtab_tapui_goal_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_show_defaults_added=0
+
+_shtab_tapui_goal_verify_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_goal_verify_defaults_added=0
+
 _shtab_tapui_help_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  ":what to read about:(start attaching approving steering headless alarms rules agents emitters mcp providers records keys commands settings changes kit tap-config mcp-servers interface messages threats)"
+  ":what to read about:(start attaching approving proof steering headless alarms rules agents emitters mcp providers tools services findings browser records query keys commands settings changes kit tap-config mcp-servers interface messages threats census)"
 )
 
 # guard to ensure default positional specs are added only once per session
@@ -330,6 +643,33 @@ _shtab_tapui_install_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_install_defaults_added=0
+
+_shtab_tapui_language_server_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "-w[its folder (this one)]:DIR:"
+  "--model[the model, as ID or PROVIDER\/ID]:M:"
+  "--program[the server (the setting language-server.program, else that on the PATH)]:PATH:"
+  "--json[print a JSON object for each event]"
+  "--port[the gateway\'s port]:N:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_language_server_defaults_added=0
+
+_shtab_tapui_language_server_agent_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "(*):what to do:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_language_server_agent_defaults_added=0
+
+_shtab_tapui_language_server_sign_in_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_language_server_sign_in_defaults_added=0
 
 _shtab_tapui_mcp_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -408,6 +748,46 @@ _shtab_tapui_mcp_test_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_mcp_test_defaults_added=0
 
+_shtab_tapui_memory_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_memory_defaults_added=0
+
+_shtab_tapui_memory_delete_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--yes[do not ask]"
+  ":its name:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_memory_delete_defaults_added=0
+
+_shtab_tapui_memory_edit_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":its name:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_memory_edit_defaults_added=0
+
+_shtab_tapui_memory_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print a JSON object a line]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_memory_list_defaults_added=0
+
+_shtab_tapui_memory_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  ":its name:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_memory_show_defaults_added=0
+
 _shtab_tapui_next_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--port[the gateway\'s port]:N:"
@@ -416,12 +796,44 @@ _shtab_tapui_next_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_next_defaults_added=0
 
+_shtab_tapui_proof_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--past[instead\: turns since then (30d, 2026-11-20) of all sessions that Copilot stored]:TIME:"
+  "--md[Markdown of at most 30 lines (as without)]"
+  "--json[print a JSON object]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one (the one in this folder):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_proof_defaults_added=0
+
+_shtab_tapui_prove_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--yes[run it without being asked]"
+  "--port[the gateway\'s port]:N:"
+  ":its id, or a beginning that fits only one (the one in this folder):"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_prove_defaults_added=0
+
 _shtab_tapui_provider_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
 )
 
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_provider_defaults_added=0
+
+_shtab_tapui_provider_add_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  "--yes[do not ask]"
+  ":which one:(changed-files ci docs memory sast)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_provider_add_defaults_added=0
 
 _shtab_tapui_provider_call_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -477,6 +889,7 @@ _shtab_tapui_provider_mcp_defaults_added=0
 _shtab_tapui_provider_new_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--lang[what it is written in (python)]:lang:(python javascript browser)"
+  "--template[a copy of a provider that ships (\`provider add\`), to change\; browser\: a web page]:PROVIDER:(browser changed-files ci docs memory sast)"
   ":the provider\'s name, which the folder gets, too:"
 )
 
@@ -492,11 +905,27 @@ _shtab_tapui_provider_run_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_provider_run_defaults_added=0
 
+_shtab_tapui_query_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--schema[print the views\: columns, types, an example each]"
+  "--timeout[end it after so long (2, with --past 10\; at most 60)]:SECONDS:"
+  "--past[also of the sessions that Copilot stored and that were used since then (30d)]:TIME:"
+  "--json[print one array of objects]"
+  "--csv[print comma-separated values]"
+  "--md[print a table in Markdown]"
+  ":the name of a question, or SQL that begins with SELECT or WITH:(allowed-by-rule cost-by-day cost-by-session denied failures-by-tool files-touched flaky-commands prompts retries slowest-calls unproven waiting-for-me what-ran-after)"
+  "(*)::what it takes:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_query_defaults_added=0
+
 _shtab_tapui_records_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--session[only this session\'s (all sessions)]:ID:"
   "--collection[only this collection, such as calls or approvals]:NAME:"
   "--last[only the newest N (20)]:N:"
+  "--at[only the record of a ref, COLLECTION\/RUN\/SEQ, and all of it]:REF:"
   "--json[print the records as they are]"
 )
 
@@ -512,6 +941,17 @@ _shtab_tapui_records_delete_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_records_delete_defaults_added=0
 
+_shtab_tapui_records_export_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--otlp[OTLP\/JSON\: a new file with a document a line, or a collector\; without, to stdout]:FILE|URL:"
+  "--session[only this session\'s (all sessions)]:ID:"
+  "--since[only those that ended since\: 2h, 2026-11-20]:TIME:"
+  "--content[with arguments, results and errors of calls]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_records_export_defaults_added=0
+
 _shtab_tapui_records_purge_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--before[only those that ended before\: 30d, 2026-11-20]:TIME:"
@@ -521,6 +961,21 @@ _shtab_tapui_records_purge_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_records_purge_defaults_added=0
 
+_shtab_tapui_records_query_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "*--where[each of these holds]:CONDITION:"
+  "--since[only those since\: 2h, 2026-11-20]:TIME:"
+  "*--group-by[count by it\; at most 3]:PATH:"
+  "*--agg[of each group\: count, countDistinct, sum, min, max, avg, p50, p95, first, last \…]:OP:PATH:"
+  "--session[only this session\'s (all sessions)]:ID:"
+  "--limit[the first N (20)]:N:"
+  "--format[(table)]:format:(table jsonl csv md)"
+  ":such as calls:(calls streams approvals modes sessions providers errors emitters traces goals reviews)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_records_query_defaults_added=0
+
 _shtab_tapui_replay_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   ":the session, or a folder with records (the session that was recorded last):"
@@ -529,11 +984,66 @@ _shtab_tapui_replay_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_replay_defaults_added=0
 
+_shtab_tapui_review_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_review_defaults_added=0
+
+_shtab_tapui_review_dispose_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--reason[why]:TEXT:"
+  "--json[print it as JSON]"
+  "--port[the gateway\'s port]:N:"
+  ":its id or fingerprint, or a beginning that fits only one:"
+  ":what you decide:(open accepted rejected deferred fixed)"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_review_dispose_defaults_added=0
+
+_shtab_tapui_review_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--session[only those of this session (of all)]:SESSION:"
+  "--all[findings that were decided about, too]"
+  "--last[the newest N reviews (20)]:N:"
+  "--precision[how good each reviewer\'s findings were]"
+  "--json[print a JSON object a line]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_review_list_defaults_added=0
+
+_shtab_tapui_review_sarif_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--session[only those of this session (of all)]:SESSION:"
+  "--all[findings that were decided about, too]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_review_sarif_defaults_added=0
+
+_shtab_tapui_review_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print it as JSON]"
+  ":of a review or a finding, or its beginning:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_review_show_defaults_added=0
+
 _shtab_tapui_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--cwd[the session\'s folder (this one)]:DIR:"
   "--policy[rules for this session alone, as in config.toml]:FILE:"
+  "*--until[what has to end with 0 after the last change\; may be repeated]:COMMAND:"
+  "--tries[times that the agent is sent back (3)]:N:"
   "--model[the model]:M:"
+  "--effort[the model\'s reasoning effort]:effort:(none minimal low medium high xhigh max)"
+  "*--file[a file or folder that goes along with the prompt\; may be repeated]:PATH:"
+  "--compact-at[how full the context is when it is made smaller (0.80)]:SHARE:"
+  "--hold-at[how full it is when the turn waits for that (0.95)]:SHARE:"
   "--mode[the session\'s mode]:mode:(interactive plan autopilot)"
   "--json[print a JSON object for each event]"
   "--resume[go on with a stored session]:ID:"
@@ -626,11 +1136,23 @@ _shtab_tapui_sessions_resume_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_sessions_resume_defaults_added=0
 
+_shtab_tapui_show_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--session[the session of the turn (the one in this folder)]:ID:"
+  "--md[print the turn as Markdown (as without)]"
+  "--json[print a JSON object]"
+  "--port[the gateway\'s port]:N:"
+  ":a request\'s id, or a beginning that fits only one\; a turn\'s number, or last:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_show_defaults_added=0
+
 _shtab_tapui_status_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--port[the gateway\'s port]:N:"
   "--json[print the whole state as JSON]"
-  "--line[print how many requests wait and calls failed, such as \!2 \✗1\; nothing for none]"
+  "--line[print how many requests wait, calls failed and sessions are unchecked\: \!2 \✗1 \○1]"
   "--watch[go on, and print a plain line for each change (for pipes and screen readers)]"
 )
 
@@ -677,6 +1199,67 @@ _shtab_tapui_token_options=(
 
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_token_defaults_added=0
+
+_shtab_tapui_tools_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_tools_defaults_added=0
+
+_shtab_tapui_tools_call_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  "--yes[allow the files unasked]"
+  "--args[the arguments as an object (\{\})]:JSON:"
+  ":the tool\'s name:"
+  "(*)::an argument each:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_tools_call_defaults_added=0
+
+_shtab_tapui_tools_check_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  "--json[print a JSON object a line]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_tools_check_defaults_added=0
+
+_shtab_tapui_tools_dev_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  "--yes[allow the files unasked]"
+  "--session[the session (the foreground one)]:ID:"
+  "--port[the gateway\'s port]:N:"
+  "--prefix[what stands in front of each tool\'s name]:TEXT:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_tools_dev_defaults_added=0
+
+_shtab_tapui_tools_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  "--json[print a JSON object a line]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_tools_list_defaults_added=0
+
+_shtab_tapui_tools_run_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--folder[the folder (this one)]:DIR:"
+  "--yes[allow the files unasked]"
+  "--session[the session (the foreground one)]:ID:"
+  "--port[the gateway\'s port]:N:"
+  "--prefix[what stands in front of each tool\'s name]:TEXT:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_tools_run_defaults_added=0
 
 _shtab_tapui_uninstall_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
@@ -739,6 +1322,7 @@ _shtab_tapui() {
       case $line[1] in
         approve) _arguments -C -s $_shtab_tapui_approve_options ;;
         call) _arguments -C -s $_shtab_tapui_call_options ;;
+        changes) _arguments -C -s $_shtab_tapui_changes_options ;;
         completion) _arguments -C -s $_shtab_tapui_completion_options ;;
         config) _arguments -C -s $_shtab_tapui_config_options ;;
         copilot) _arguments -C -s $_shtab_tapui_copilot_options ;;
@@ -746,24 +1330,34 @@ _shtab_tapui() {
         deny) _arguments -C -s $_shtab_tapui_deny_options ;;
         doctor) _arguments -C -s $_shtab_tapui_doctor_options ;;
         emitters) _shtab_tapui_emitters ;;
+        findings) _shtab_tapui_findings ;;
+        goal) _shtab_tapui_goal ;;
         help) _arguments -C -s $_shtab_tapui_help_options ;;
         install) _arguments -C -s $_shtab_tapui_install_options ;;
+        language-server) _shtab_tapui_language_server ;;
         mcp) _shtab_tapui_mcp ;;
         mcp-door) _arguments -C -s $_shtab_tapui_mcp_door_options ;;
+        memory) _shtab_tapui_memory ;;
         next) _arguments -C -s $_shtab_tapui_next_options ;;
+        proof) _arguments -C -s $_shtab_tapui_proof_options ;;
+        prove) _arguments -C -s $_shtab_tapui_prove_options ;;
         provider) _shtab_tapui_provider ;;
+        query) _arguments -C -s $_shtab_tapui_query_options ;;
         records) _shtab_tapui_records ;;
         replay) _arguments -C -s $_shtab_tapui_replay_options ;;
+        review) _shtab_tapui_review ;;
         run) _arguments -C -s $_shtab_tapui_run_options ;;
         search) _arguments -C -s $_shtab_tapui_search_options ;;
         send) _arguments -C -s $_shtab_tapui_send_options ;;
         serve) _arguments -C -s $_shtab_tapui_serve_options ;;
         sessions) _shtab_tapui_sessions ;;
+        show) _arguments -C -s $_shtab_tapui_show_options ;;
         status) _arguments -C -s $_shtab_tapui_status_options ;;
         stop) _arguments -C -s $_shtab_tapui_stop_options ;;
         stop-turn) _arguments -C -s $_shtab_tapui_stop_turn_options ;;
         tail) _arguments -C -s $_shtab_tapui_tail_options ;;
         token) _arguments -C -s $_shtab_tapui_token_options ;;
+        tools) _shtab_tapui_tools ;;
         uninstall) _arguments -C -s $_shtab_tapui_uninstall_options ;;
         usage) _arguments -C -s $_shtab_tapui_usage_options ;;
         why) _arguments -C -s $_shtab_tapui_why_options ;;
@@ -804,6 +1398,91 @@ _shtab_tapui_emitters() {
   esac
 }
 
+_shtab_tapui_findings() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->findings'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_findings_defaults_added )); then
+    if (( ${_shtab_tapui_findings_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_findings_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_findings_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_findings_options+=(': :_shtab_tapui_findings_commands' '*::: :->findings')
+    fi
+    _shtab_tapui_findings_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_findings_options
+
+  case $state in
+    findings)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_findings-$line[1]:"
+      case $line[1] in
+        add) _arguments -C -s $_shtab_tapui_findings_add_options ;;
+        export) _arguments -C -s $_shtab_tapui_findings_export_options ;;
+        list) _arguments -C -s $_shtab_tapui_findings_list_options ;;
+        show) _arguments -C -s $_shtab_tapui_findings_show_options ;;
+        triage) _arguments -C -s $_shtab_tapui_findings_triage_options ;;
+      esac
+  esac
+}
+
+_shtab_tapui_goal() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->goal'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_goal_defaults_added )); then
+    if (( ${_shtab_tapui_goal_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_goal_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_goal_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_goal_options+=(': :_shtab_tapui_goal_commands' '*::: :->goal')
+    fi
+    _shtab_tapui_goal_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_goal_options
+
+  case $state in
+    goal)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_goal-$line[1]:"
+      case $line[1] in
+        allow) _arguments -C -s $_shtab_tapui_goal_allow_options ;;
+        change) _arguments -C -s $_shtab_tapui_goal_change_options ;;
+        done) _arguments -C -s $_shtab_tapui_goal_done_options ;;
+        drop) _arguments -C -s $_shtab_tapui_goal_drop_options ;;
+        list) _arguments -C -s $_shtab_tapui_goal_list_options ;;
+        note) _arguments -C -s $_shtab_tapui_goal_note_options ;;
+        open) _arguments -C -s $_shtab_tapui_goal_open_options ;;
+        pause) _arguments -C -s $_shtab_tapui_goal_pause_options ;;
+        resume) _arguments -C -s $_shtab_tapui_goal_resume_options ;;
+        send-back) _arguments -C -s $_shtab_tapui_goal_send_back_options ;;
+        show) _arguments -C -s $_shtab_tapui_goal_show_options ;;
+        verify) _arguments -C -s $_shtab_tapui_goal_verify_options ;;
+      esac
+  esac
+}
+
+_shtab_tapui_language_server() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->language-server'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_language_server_defaults_added )); then
+    if (( ${_shtab_tapui_language_server_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_language_server_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_language_server_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_language_server_options+=(': :_shtab_tapui_language_server_commands' '*::: :->language-server')
+    fi
+    _shtab_tapui_language_server_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_language_server_options
+
+  case $state in
+    language-server)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_language_server-$line[1]:"
+      case $line[1] in
+        agent) _arguments -C -s $_shtab_tapui_language_server_agent_options ;;
+        sign-in) _arguments -C -s $_shtab_tapui_language_server_sign_in_options ;;
+      esac
+  esac
+}
+
 _shtab_tapui_mcp() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->mcp'
 
@@ -831,6 +1510,32 @@ _shtab_tapui_mcp() {
   esac
 }
 
+_shtab_tapui_memory() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->memory'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_memory_defaults_added )); then
+    if (( ${_shtab_tapui_memory_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_memory_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_memory_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_memory_options+=(': :_shtab_tapui_memory_commands' '*::: :->memory')
+    fi
+    _shtab_tapui_memory_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_memory_options
+
+  case $state in
+    memory)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_memory-$line[1]:"
+      case $line[1] in
+        delete) _arguments -C -s $_shtab_tapui_memory_delete_options ;;
+        edit) _arguments -C -s $_shtab_tapui_memory_edit_options ;;
+        list) _arguments -C -s $_shtab_tapui_memory_list_options ;;
+        show) _arguments -C -s $_shtab_tapui_memory_show_options ;;
+      esac
+  esac
+}
+
 _shtab_tapui_provider() {
   local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->provider'
 
@@ -849,6 +1554,7 @@ _shtab_tapui_provider() {
       (( CURRENT += 1 ))
       curcontext="${curcontext%:*:*}:_shtab_tapui_provider-$line[1]:"
       case $line[1] in
+        add) _arguments -C -s $_shtab_tapui_provider_add_options ;;
         call) _arguments -C -s $_shtab_tapui_provider_call_options ;;
         check) _arguments -C -s $_shtab_tapui_provider_check_options ;;
         describe) _arguments -C -s $_shtab_tapui_provider_describe_options ;;
@@ -879,7 +1585,35 @@ _shtab_tapui_records() {
       curcontext="${curcontext%:*:*}:_shtab_tapui_records-$line[1]:"
       case $line[1] in
         delete) _arguments -C -s $_shtab_tapui_records_delete_options ;;
+        export) _arguments -C -s $_shtab_tapui_records_export_options ;;
         purge) _arguments -C -s $_shtab_tapui_records_purge_options ;;
+        query) _arguments -C -s $_shtab_tapui_records_query_options ;;
+      esac
+  esac
+}
+
+_shtab_tapui_review() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->review'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_review_defaults_added )); then
+    if (( ${_shtab_tapui_review_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_review_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_review_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_review_options+=(': :_shtab_tapui_review_commands' '*::: :->review')
+    fi
+    _shtab_tapui_review_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_review_options
+
+  case $state in
+    review)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_review-$line[1]:"
+      case $line[1] in
+        dispose) _arguments -C -s $_shtab_tapui_review_dispose_options ;;
+        list) _arguments -C -s $_shtab_tapui_review_list_options ;;
+        sarif) _arguments -C -s $_shtab_tapui_review_sarif_options ;;
+        show) _arguments -C -s $_shtab_tapui_review_show_options ;;
       esac
   esac
 }
@@ -906,6 +1640,33 @@ _shtab_tapui_sessions() {
         go) _arguments -C -s $_shtab_tapui_sessions_go_options ;;
         list) _arguments -C -s $_shtab_tapui_sessions_list_options ;;
         resume) _arguments -C -s $_shtab_tapui_sessions_resume_options ;;
+      esac
+  esac
+}
+
+_shtab_tapui_tools() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->tools'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_tools_defaults_added )); then
+    if (( ${_shtab_tapui_tools_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_tools_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_tools_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_tools_options+=(': :_shtab_tapui_tools_commands' '*::: :->tools')
+    fi
+    _shtab_tapui_tools_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_tools_options
+
+  case $state in
+    tools)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_tools-$line[1]:"
+      case $line[1] in
+        call) _arguments -C -s $_shtab_tapui_tools_call_options ;;
+        check) _arguments -C -s $_shtab_tapui_tools_check_options ;;
+        dev) _arguments -C -s $_shtab_tapui_tools_dev_options ;;
+        list) _arguments -C -s $_shtab_tapui_tools_list_options ;;
+        run) _arguments -C -s $_shtab_tapui_tools_run_options ;;
       esac
   esac
 }

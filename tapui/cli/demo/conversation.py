@@ -101,6 +101,10 @@ class Conversation:
     async def send(self, type_: str, session: str, **fields: object) -> None:
         await self._line.send(type_, sessionId=session, **fields)
 
+    async def notice(self, text: str) -> None:
+        """Show the person a line."""
+        await self._line.send("host.notice", message=text, level="info")
+
     async def became(self, order: str, state: str) -> None:
         await self._line.send("order.result", id=order, state=state)
 

@@ -85,6 +85,16 @@ def main(folder: Path, starter: int, seed: str) -> None:
             play(folder, said, seed)
             wait_for_end(said["pid"], starter)
     finally:
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Remove `folder`. Processes of a gateway that was killed end after it, and may put files there
+    meanwhile: it is then removed again."""
+    deadline = time.monotonic() + END_WITHIN
+    shutil.rmtree(folder, ignore_errors=True)
+    while folder.exists() and time.monotonic() < deadline:
+        time.sleep(_POLL)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -5,14 +5,16 @@ import difflib
 import itertools
 import json
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import singledispatchmethod
 from pathlib import Path
 
+from tapui.cli.demo.committed import commit
 from tapui.cli.demo.conversation import Conversation
 from tapui.cli.demo.line import Json, ended
 from tapui.cli.demo.script import (
+    LATER,
     Ask,
     Delegate,
     Enquire,
@@ -27,7 +29,9 @@ from tapui.cli.demo.script import (
     Say,
     Script,
     Step,
+    Tell,
     Use,
+    Write,
 )
 
 CONTEXT = 64_000
@@ -37,6 +41,8 @@ _AGENT_TOKENS = 9_000
 _COMPACTED_AT = 0.92
 _COST = 0.33
 _PIECES = 4
+_NO_LEADS: Json = {"words": {}, "holding": [], "linked": [], "below": []}
+"""What a host says of a command with no word that leads out of the folder."""
 _PIECE = 0.25
 
 
@@ -71,12 +77,15 @@ class Player:
         self._stops: list[str] = []
         """Orders to stop that are reported when the session rests."""
         self._turn: asyncio.Task[None] | None = None
-        self._agents: set[asyncio.Task[None]] = set()
+        self._agents: list[asyncio.Task[None]] = []
+        """Those of the turn under way. They stay until its end, which looks at how each ended."""
 
     async def open(self) -> None:
         self._folder.mkdir()
-        for name, text in self._script.files.items():
-            (self._folder / name).write_text(text)
+        self._put(self._script.files)
+        if self._script.is_recorded:
+            own = {name: text for name, text in self._script.files.items() if "/" not in name}
+            commit(self._folder, own)
         session = {
             "id": self._script.session,
             "label": self._script.label,
@@ -86,10 +95,28 @@ class Player:
             "mode": self._mode,
             "model": "scripted",
         }
+        if self._script.is_recorded:
+            session["shellTools"] = ["bash"]
         await self._conversation.open(session, self)
         await self._told_context()
 
     async def play(self) -> None:
+        adding = asyncio.create_task(self._add_files())
+        try:
+            await self._play_turns()
+        finally:
+            await ended([adding])
+
+    async def _add_files(self) -> None:
+        await self._sleep(LATER)
+        self._put(self._script.later_files)
+
+    def _put(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (self._folder / name).write_text(text)
+
+    async def _play_turns(self) -> None:
         await self._sleep(self._script.begins)
         for turn in itertools.cycle(self._script.turns):
             prompt = self._chosen.choice(turn.prompts)
@@ -151,7 +178,8 @@ class Player:
             await asyncio.wait([turn])
         finally:
             self._turn = None
-            await ended([turn, *self._agents])
+            agents, self._agents = self._agents, []
+            await ended([turn, *agents])
         if turn.cancelled():
             await self._event("abort", reason="stopped by the person")
         await self._event("session.idle", aborted=turn.cancelled())
@@ -199,7 +227,11 @@ class Player:
     @_play.register
     async def _ask(self, step: Ask, agent: str | None) -> None:
         call_id = self._conversation.new_id(step.call.tool)
-        detail = {"kind": "shell", "fullCommandText": step.call.args["command"]}
+        detail = {
+            "kind": "shell",
+            "fullCommandText": step.call.args["command"],
+            "leads": {"folders": [str(self._folder)], "home": str(Path.home()), **_NO_LEADS},
+        }
         if await self._is_allowed(call_id, step.intention, detail, step.call, agent):
             await self._carry_out(call_id, step.call, agent)
             await self._play_all(step.then, agent)
@@ -228,6 +260,21 @@ class Player:
             await self._play_all(step.then, agent)
         else:
             await self._play_all(step.otherwise, agent)
+
+    @_play.register
+    async def _write(self, step: Write, agent: str | None) -> None:
+        call_id = self._conversation.new_id("edit")
+        file = self._folder / step.path
+        texts = {"old_str": file.read_text(), "new_str": step.text}
+        call = Use("edit", {"path": step.path, **texts}, 0.2, "the text was replaced")
+        await self._start(call_id, call, agent)
+        file.write_text(step.text)
+        await self._carry_out(call_id, call, agent)
+
+    @_play.register
+    async def _tell(self, step: Tell, agent: str | None) -> None:
+        del agent
+        await self._conversation.notice(step.text)
 
     @_play.register
     async def _question(self, step: Enquire, agent: str | None) -> None:
@@ -262,9 +309,7 @@ class Player:
     @_play.register
     async def _agent(self, step: Delegate, agent: str | None) -> None:
         del agent
-        task = asyncio.create_task(self._work_of(step))
-        self._agents.add(task)
-        task.add_done_callback(self._agents.discard)
+        self._agents.append(asyncio.create_task(self._work_of(step)))
         await self._sleep(0.2)
 
     async def _work_of(self, step: Delegate) -> None:
@@ -330,6 +375,8 @@ class Player:
         data: Json = {"tool": call.tool, "toolCallId": call_id, "result": result}
         if call.exit_code is not None and not is_denied:
             data["exitCode"] = call.exit_code
+            if self._script.is_recorded:
+                data["shell"] = {"id": "1"}
         await self._event("tool.execution_complete", agent, **data)
 
     # Context

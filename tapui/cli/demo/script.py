@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LATER = 20.0
+"""Seconds for which one request is all that waits: there is time to answer it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pause:
@@ -61,6 +64,21 @@ class Replace(_Decided):
     old: str
     new: str
     intention: str
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A file that the session's folder has is written anew, without a question."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tell:
+    """A line for the person, from the demo itself."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +143,8 @@ Step = (
     | Use
     | Ask
     | Replace
+    | Write
+    | Tell
     | Enquire
     | Mode
     | Provided
@@ -160,6 +180,11 @@ class Script:
     """What a provider's prompt leads to."""
     files: Mapping[str, str] = field(default_factory=dict)
     """What is in its folder, by path."""
+    later_files: Mapping[str, str] = field(default_factory=dict)
+    """What comes into its folder from `LATER` on: what is asked for because of it."""
+    is_recorded: bool = False
+    """Whether its commands count for what is recorded: its files are real, and so must be what it
+    tells of its checks."""
 
 
 def run(command: str, seconds: float = 1.0, output: str = "", exit_code: int = 0) -> Use:

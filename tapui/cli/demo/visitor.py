@@ -27,6 +27,8 @@ from tapui.cli.demo.line import (
     run,
 )
 
+FIRST = 22.0
+"""Seconds until it asks for the first time."""
 PAUSE = 20.0
 """Seconds until a visitor that was turned away asks again; after a wrong code it asks at once."""
 POST_EVERY = 10.0
@@ -118,6 +120,7 @@ async def visit() -> None:
 
 async def _visit(page: Page) -> None:
     """Ask to pair until it succeeds, then post to the session."""
+    await asyncio.sleep(FIRST * pace())
     while True:
         line = await GatewayLine.open(os.environ[URL], {"mode": "pair"}, origin=page.origin)
         try:

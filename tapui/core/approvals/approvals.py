@@ -1,5 +1,6 @@
 """Approvals: what waits for the person; the first decision wins. Each brings what follows."""
 
+import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +19,7 @@ from tapui.wire.events import (
     ApprovalDecided,
     ApprovalDeciding,
     ApprovalExpired,
+    ApprovalJudged,
     ApprovalRequested,
     ApprovalRevealed,
     ApprovalWithdrawn,
@@ -135,6 +137,14 @@ class Approvals:
         self._out.emit(ApprovalRequested(view, session_id))
         return waiting
 
+    def judge(
+        self, waiting: WaitingApproval, rule: AppliedRule | None, judged: Judged | None
+    ) -> None:
+        """Tell what rules say of a request by now, where that is something else than before."""
+        if (rule, judged) != (waiting.view.rule, waiting.view.judged):
+            waiting.view = replace(waiting.view, rule=rule, judged=judged)
+            self._out.emit(ApprovalJudged(waiting.view, waiting.view.session_id))
+
     def check_room(self, asker: Connection, size: int) -> None:
         """Check that a host may wait for another one. Raises `WireError` (`RATE_LIMITED`)."""
         waiting = [*self.waiting.values(), *self.deciding.values()]
@@ -157,10 +167,12 @@ class Approvals:
         return waiting
 
     def decide(self, decided: Decided) -> None:
-        """Record a decision; its `on_decided` takes it when it holds.
+        """Record a decision; its `on_decided` takes it when it holds. A form that is sent with text
+        in the field that refuses is a denial, and that text its reason.
 
         A pairing that is being revealed may still expire or be withdrawn meanwhile.
         """
+        decided = _refusing(decided)
         waiting = decided.waiting
         if decided.verdict != "reveal":
             self._deadlines.cancel(waiting.deadline)
@@ -226,7 +238,11 @@ class Approvals:
         return Decided(waiting, "deny", decided.by, reason=reason, tower=tower)
 
     def withdraw(
-        self, waiting: WaitingApproval, by: str | None = None, reason: str | None = None
+        self,
+        waiting: WaitingApproval,
+        by: str | None = None,
+        reason: str | None = None,
+        answered: Literal["approved", "denied"] | None = None,
     ) -> None:
         """It no longer waits: it was answered elsewhere, or the asker is gone."""
         if self.waiting.pop(waiting.view.id, None) is None:
@@ -237,6 +253,7 @@ class Approvals:
             state="withdrawn",
             decided_by=by,
             reason=reason,
+            answered=answered,
             duration=self._took(waiting),
         )
         self._out.emit(ApprovalWithdrawn(waiting.view, waiting.view.session_id))
@@ -256,3 +273,14 @@ class Approvals:
 
     def _took(self, waiting: WaitingApproval) -> float:
         return round((self._clock.now - waiting.began) * 1000, 3)
+
+
+def _refusing(decided: Decided) -> Decided:
+    """Return a form's answer as a denial where it has text in the field that refuses, such as what
+    is to change in a plan (`refusal` of its detail)."""
+    detail, answer = decided.waiting.view.detail, decided.answer
+    field = detail.get("refusal") if isinstance(detail, dict) else None
+    text = answer.get(field) if isinstance(answer, dict) and isinstance(field, str) else None
+    if decided.verdict != "approve" or not isinstance(text, str) or not text.strip():
+        return decided
+    return dataclasses.replace(decided, verdict="deny", reason=text.strip())

@@ -19,6 +19,7 @@ from tapui.core.hooks.gates import forbids, reindex
 from tapui.core.model import OpenSession
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.policies.guards import Guards
+from tapui.policies.leads import Leads, WrittenPlace
 from tapui.policies.requests import AskedFor, of_call, of_permission
 from tapui.policies.rule_reader import FolderRules
 from tapui.policies.rules import PolicyRule
@@ -26,7 +27,7 @@ from tapui.policies.verdicts import Judgement, judge, strictest
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import SessionGuarded
-from tapui.wire.subjects import AppliedRule, Judged, RequestPart
+from tapui.wire.subjects import AppliedRule, FileWritten, Judged, RequestPart
 
 BY_RULE = "rule"
 """Who decided, where a rule did."""
@@ -171,10 +172,23 @@ class Policies(CorePart):
     def judge(self, session: OpenSession, asked: AskedFor) -> Judgement | None:
         """Return the verdict of the rules; None where there are none about such requests."""
         rules = self._of(session)
-        is_early = bool(session.given_rules) and not self._is_on
-        if session.awaits_rules or is_early or not any(one.kind == asked.kind for one in rules):
+        if self._is_early(session) or not any(one.kind == asked.kind for one in rules):
             return None
         return judge(asked, rules, session.folder, self._guards_now())
+
+    def _is_early(self, session: OpenSession) -> bool:
+        """Return whether rules that hold in a session are still read."""
+        return session.awaits_rules or (bool(session.given_rules) and not self._is_on)
+
+    def said(
+        self, session: OpenSession, asked: AskedFor, verdict: Judgement | None
+    ) -> tuple[AppliedRule | None, Judged | None]:
+        """Return the rule that applies to a request, and its verdict part by part, as others see
+        them; a command is taken apart also where no rule is about commands."""
+        rule = applied(verdict.rule) if verdict is not None and verdict.rule else None
+        if verdict is None and asked.kind == "shell" and not self._is_early(session):
+            verdict = judge(asked, (), session.folder, self._guards_now())
+        return rule, None if verdict is None else judged(verdict, asked.leads)
 
     def _guards_now(self) -> Guards:
         ports = {port for one in self.sessions.open.values() for port in one.ports}
@@ -228,11 +242,16 @@ class Policies(CorePart):
         self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
 
     def _judge_again(self) -> None:
-        """Answer what rules that are new allow or forbid of what waits."""
+        """Answer what rules that are new allow or forbid of what waits, and tell what they say of
+        the rest."""
         for waiting in list(self.approvals.waiting.values()):
-            session = self.sessions.get(waiting.view.session_id or "")
-            if waiting.asked is not None and session is not None and not waiting.is_deciding:
-                self.answer(waiting, self.judge(session, waiting.asked))
+            session, asked = self.sessions.get(waiting.view.session_id or ""), waiting.asked
+            if asked is None or session is None or waiting.is_deciding:
+                continue
+            verdict = self.judge(session, asked)
+            if not self._is_early(session):
+                self.approvals.judge(waiting, *self.said(session, asked, verdict))
+            self.answer(waiting, verdict)
 
     def check_keepable(self, waiting: WaitingApproval) -> None:
         """Check that exactly this may be allowed until the session ends. Raises `WireError`."""
@@ -279,13 +298,26 @@ def applied(rule: PolicyRule) -> AppliedRule:
     return AppliedRule(rule.effect, rule.kind, pattern, rule.source, rule.place[-limits.MAX_ID :])
 
 
-def judged(verdict: Judgement) -> Judged:
+def judged(verdict: Judgement, leads: Leads | None = None) -> Judged:
     """Return a verdict as others see it: why the person is asked, part by part."""
+    places = leads.written if leads is not None else {}
     parts = [
-        RequestPart(_text(one.text), applied(one.rule) if one.rule else None, one.why)
+        RequestPart(
+            _text(one.text),
+            applied(one.rule) if one.rule else None,
+            one.why,
+            _text(one.redirections),
+            [_written(name, places.get(name)) for name in one.writes[: limits.MAX_PART_WRITES]],
+        )
         for one in verdict.parts[: limits.MAX_REQUEST_PARTS]
     ]
     return Judged(parts, verdict.why, verdict.unkeepable)
+
+
+def _written(name: str, place: WrittenPlace | None) -> FileWritten:
+    if place is None:
+        return FileWritten(_text(name))
+    return FileWritten(_text(name), place.existing, place.outside)
 
 
 def _text(text: str) -> str:

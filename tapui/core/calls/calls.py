@@ -78,6 +78,11 @@ def _cut(text: str) -> str:
     return head.decode(errors="ignore") + _ELLIPSIS
 
 
+def off_words(tool: str) -> str:
+    """Return what the caller of a tool reads that the person has switched off."""
+    return f"Tool '{tool}' is switched off for this session by the person."
+
+
 class Lanes:
     """The lanes in use, by what their calls share."""
 
@@ -335,6 +340,14 @@ class Calls:
                 call.session = current
         self._lanes.replace_session(former, current)
 
+    def switched_off(self, session: OpenSession) -> None:
+        """Tools were switched off: refuse the calls of these that wait for a place. What is at its
+        provider already runs on."""
+        for call in list(self.pending.values()):
+            entry = session.tools.get(call.invoke.tool)
+            if call.session is session and call.is_queued and entry and session.has_off(entry):
+                self.fail(call, CallError.UNAUTHORIZED, off_words(call.invoke.tool))
+
     def progress(self, call: PendingCall, told: ToolProgress) -> None:
         call.view = replace(call.view, progress=told.message, args=None, args_cut=None)
         self._out.emit(CallProgress(call.view.session_id, call.view))
@@ -355,9 +368,12 @@ class Calls:
             self._succeed(call, result.data if isinstance(result.data, Raw) else None, result.file)
 
     def _retry(self, call: PendingCall, text: str, code: str) -> bool:
-        """Try a call once more on another instance, unless the caller chose the first."""
+        """Try a call once more on another instance, unless the caller chose the first, or the
+        person has switched the tool off since."""
         entry = call.session.tools.get(call.invoke.tool)
         if call.is_retry or call.has_target or entry is None or not call.session.is_open:
+            return False
+        if call.session.has_off(entry):
             return False
         others = [one for one, _ in entry.offers.values() if one is not call.provider]
         if not others or not call.caller.is_open:

@@ -1,50 +1,46 @@
-"""What the built-in tools may ask beyond a provider: streams, a session's state, its mode."""
+"""What the built-in tools may ask beyond a provider: its streams, its mode."""
 
+import re
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
-from tapui.core.approvals.approvals import Approvals, Decided
-from tapui.core.approvals.modes import ModeOrder, Modes
-from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
-from tapui.core.calls.calls import Calls
+from tapui.core.approvals.modes import Modes
 from tapui.core.context import CorePart
-from tapui.core.conversations.connections import Connections
-from tapui.core.emitters.folders import EmitterFolders
-from tapui.core.emitters.registry import Emitters
-from tapui.core.model import ConnectedProvider, Connection, OpenSession
-from tapui.core.providers.instances import shown_metadata
+from tapui.core.effects import AskRecords, RecordsFound
+from tapui.core.model import Connection, OpenSession
+from tapui.core.reviews import marked_text
+from tapui.core.reviews.reviews import Reviews
 from tapui.core.sessions.sessions import OpenSessions
 from tapui.core.streams.pushes import Post, Pushes
-from tapui.core.streams.streams import StreamLog, Streams, full_name
+from tapui.core.streams.streams import Streams, full_name
+from tapui.wire import limits
 from tapui.wire.builtin import (
-    ModeAnswer,
     ModeRequest,
     ModeRequestCancel,
-    StateAnswer,
-    StateRead,
+    RecordsAnswer,
+    RecordsAsked,
     StreamPost,
     StreamPostDone,
-    StreamSummary,
 )
-from tapui.wire.codec import optional_object
-from tapui.wire.message import BUILTIN_PROVIDER
+from tapui.wire.codec import decode_object, optional_object
+from tapui.wire.errors import ErrorCode, WireError
+from tapui.wire.goals import GOALS_STREAM
+from tapui.wire.message import Error
+from tapui.wire.reviews import REVIEWS_STREAM, Review
+
+_REVIEWING = re.compile(r"-reviews?\Z")
+"""How the stream of an emitter that reviews another one ends."""
 
 
 @dataclass(eq=False, repr=False)
 class BuiltinConversation(CorePart):
     """Handlers of the built-in provider's own messages."""
 
-    connections: Connections
     sessions: OpenSessions
     streams: Streams
     pushes: Pushes
-    approvals: Approvals
     modes: Modes
-    calls: Calls
-    emitters: Emitters
-    emitter_folders: EmitterFolders
-    mode_approval: float
+    reviews: Reviews
 
     def stream_post(self, connection: Connection, message: StreamPost) -> None:
         session = self.sessions.required(message.session_id)
@@ -55,109 +51,76 @@ class BuiltinConversation(CorePart):
             metadata=optional_object(message.metadata, "metadata"),
         )
         provider = connection.bound_provider
-        (line,) = self.pushes.push(provider, [session], post)
         name = full_name(message.stream, provider.name)
+        if self._is_review(connection, session, message, name):
+            return
+        if name == GOALS_STREAM:
+            raise WireError(ErrorCode.UNAUTHORIZED, f"stream: {name} has lines of goals alone")
+        (line,) = self.pushes.push(provider, [session], post)
+        self.streams.of(session.id)[name].by_agent.append(line.seq)
         self._out.send(connection.id, StreamPostDone(message.id, name, line.seq))
 
-    def state_read(self, connection: Connection, message: StateRead) -> None:
-        session = self.sessions.required(message.session_id)
-        host = self.connections.by_number.get(session.host)
-        state: dict[str, Any] = {
-            "sessionId": session.id,
-            "label": session.view.label,
-            "mode": session.view.mode,
-            "model": session.view.model,
-            "state": session.view.state,
-            "tools": [
-                {"name": name, "provider": entry.owner} for name, entry in session.tools.items()
-            ],
-            "providers": [
-                _described(provider)
-                for provider in session.providers.values()
-                if not provider.connection.is_builtin
-            ],
-            "emitters": [
-                {"name": one.name, "state": one.state, "stream": one.stream}
-                for one in self.emitters.by_id.values()
-                if one.session is session
-                or (session in one.folder.sessions and not one.is_provider)
-            ],
-            "approvalsWaiting": len(
-                [
-                    waiting
-                    for waiting in self.approvals.waiting.values()
-                    if waiting.view.session_id in (None, session.id)
-                ]
-            ),
-            "host": {
-                "name": session.view.host,
-                "kind": host.host_kind if host else None,
-                "hooks": bool(host and host.host_asks_hooks),
-                "modes": session.view.mode is not None,
-            },
-        }
-        streams = [
-            self._summary(session, name, log) for name, log in self.streams.of(session.id).items()
-        ]
-        for name, owner in self.emitter_folders.streams_of(session).items():
-            streams.append(self._summary(owner, name, self.streams.of(owner.id)[name]))
-        self._out.send(connection.id, StateAnswer(message.id, state, streams))
+    def _is_review(
+        self, connection: Connection, session: OpenSession, message: StreamPost, name: str
+    ) -> bool:
+        """Record a posted text that is meant as a review; return whether its line is that of the
+        review. In another stream than that of reviews the line stays where it was posted."""
+        is_ours = name == REVIEWS_STREAM
+        if not (marked_text.is_record(message.event) and (is_ours or _is_former(message.event))):
+            return False
+        monitor = _named_monitor(message) or ("" if is_ours else _REVIEWING.sub("", message.stream))
+        try:
+            given = marked_text.read(message.event, monitor)
+            self.reviews.record(
+                session,
+                given,
+                message.id,
+                lambda review: self._review_posted(connection, message, review, is_ours=is_ours),
+                is_text=True,
+            )
+        except WireError:
+            if is_ours:
+                raise
+            return False  # it is a line like others
+        return is_ours
 
-    def _summary(self, owner: OpenSession, name: str, log: StreamLog) -> StreamSummary:
-        """Describe a stream of the session `owner`, with the emitters that post to it."""
-        last = log.lines[-1] if log.lines else None
-        posting = [
-            one
-            for one in self.emitters.by_id.values()
-            if one.session is owner and full_name(one.stream, BUILTIN_PROVIDER) == name
-        ]
-        if not posting:
-            return StreamSummary(name, log.count, last)
-        plan = posting[0].plan
-        return StreamSummary(
-            name,
-            log.count,
-            last,
-            emitters=[one.name for one in posting],
-            session_injector="off" if plan.injector == "disabled" else "on",
-            delivery=plan.delivery,
-        )
+    def _review_posted(
+        self, connection: Connection, message: StreamPost, review: Review, *, is_ours: bool
+    ) -> None:
+        if is_ours and connection.is_open:
+            done = StreamPostDone(message.id, REVIEWS_STREAM, review.seq)
+            self._out.send(connection.id, done)
+
+    def records_asked(self, connection: Connection, message: RecordsAsked) -> None:
+        """Ask the records of a session."""
+        session = self.sessions.required(message.session_id)
+        ticket = self._tickets.keep(partial(self._records_found, connection, message.id), session)
+        self._out.effects.append(AskRecords(ticket, session.id, message.query))
+
+    def _records_found(self, connection: Connection, id_: str, found: RecordsFound) -> None:
+        if not connection.is_open:
+            return
+        if found.fault is not None:
+            error = Error(ErrorCode.INTERNAL, found.fault, "records.query", id=id_)
+            self._out.send(connection.id, error)
+        else:
+            self._out.send(connection.id, RecordsAnswer(id_, found.found))
 
     def mode_request(self, connection: Connection, message: ModeRequest) -> None:
-        """Ask the person to switch a session's mode."""
-        session = self.sessions.required(message.session_id)
-        if session.view.mode == message.mode:
-            self._out.send(connection.id, ModeAnswer(message.id, "unchanged"))
-            return
-        detail = {
-            "from": session.view.mode,
-            "to": message.mode,
-            "asker": self.calls.tower_of(message.id) or message.asker,
-            "reason": message.reason,
-        }
-        order = ModeOrder(session, message.mode, "", connection, message.id)
-        waiting = self.approvals.request(
-            "mode",
-            connection,
-            order,
-            detail,
-            self.mode_approval,
-            on_decided=self.modes.decided,
-            on_expired=partial(self.modes.refuse, text="nobody decided in time"),
-            on_withdrawn=self.modes.refuse,
-            session_id=session.id,
-        )
-        connection.modes[message.id] = waiting.view.id
-        if session.view.unattended:
-            self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=UNATTENDED))
+        """Switch a session's mode, ask the person, or refuse it, as the settings have it."""
+        self.modes.request(connection, message, self.sessions.required(message.session_id))
 
     def mode_request_cancel(self, connection: Connection, message: ModeRequestCancel) -> None:
-        waiting = self.approvals.waiting.get(connection.modes.pop(message.id, ""))
-        if waiting is not None:
-            self.approvals.withdraw(waiting, reason="the caller gave up")
+        self.modes.give_up(connection, message.id)
 
 
-def _described(provider: ConnectedProvider) -> dict[str, Any]:
-    metadata = shown_metadata(provider)
-    described: dict[str, Any] = {"name": provider.label, "trust": provider.view.trust}
-    return described if metadata is None else {**described, "metadata": metadata}
+def _is_former(text: str) -> bool:
+    return text.lstrip().startswith(marked_text.BEGIN)
+
+
+def _named_monitor(message: StreamPost) -> str:
+    """Return the monitor that a line's metadata names."""
+    told = optional_object(message.metadata, "metadata")
+    fields = {} if told is None else decode_object(told, "metadata")
+    found = fields.get("monitor") or fields.get("source")
+    return found[: limits.MAX_ID] if isinstance(found, str) else ""

@@ -11,11 +11,12 @@ from math import isfinite
 from msgspec import Raw
 from msgspec.structs import replace
 
+from tapui.core.approvals.note_writes import NoteWrites
 from tapui.core.approvals.policies import BY_RULE, Policies, applied, question, refusal
 from tapui.core.approvals.spending import Spending
-from tapui.core.calls.calls import Calls
+from tapui.core.calls.calls import Calls, off_words
 from tapui.core.context import CorePart
-from tapui.core.hooks.gates import Gates, Settled, Verdict, judge
+from tapui.core.hooks.gates import Gates, GateVerdict, Settled, judge
 from tapui.core.model import Connection, Inquiry, OpenSession, Standing
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
@@ -40,6 +41,7 @@ class CallerConversation(CorePart):
     gates: Gates
     spending: Spending
     policies: Policies
+    note_writes: NoteWrites
 
     def tool_invoke(self, connection: Connection, message: ToolInvoke) -> None:
         """A host, a tower or a command calls a tool."""
@@ -68,6 +70,9 @@ class CallerConversation(CorePart):
             text = f"Tool '{message.tool}' is not supported by this client instance."
             self._no_call(connection, message.id, text)
             return
+        if session.has_off(session.tools[message.tool]):
+            self._switched_off(connection, message)
+            return
         if not self.calls.has_room(connection, message):
             text = "as many calls, or as large ones, are under way as may be at once"
             self._no_call(connection, message.id, text, CallError.RATE_LIMITED)
@@ -89,17 +94,55 @@ class CallerConversation(CorePart):
         message: ToolInvoke,
         contexts: list[str] | None = None,
         gated: float | None = None,
+        *,
+        is_allowed: bool = False,
     ) -> None:
-        """Dispatch a call that may go ahead; the tool may have gone while providers were asked."""
+        """Dispatch a call that may go ahead, after a question to the person where their setting has
+        one (`is_allowed`: they said yes). The tool may have gone meanwhile."""
         entry = session.tools.get(message.tool) if session.is_open else None
         if entry is None:
             text = f"Tool '{message.tool}' is not supported by this client instance."
             self._no_call(connection, message.id, text)
             return
+        if session.has_off(entry):  # since providers were asked
+            self._switched_off(connection, message)
+            return
+        if not is_allowed and self.note_writes.must_ask(session, entry, connection, message):
+            self._ask_person(connection, session, message, contexts, gated)
+            return
         try:
             self.calls.start(session, entry, connection, message, contexts, gated)
         except UnknownTargetError as error:
             self._no_call(connection, message.id, str(error))
+
+    def _ask_person(
+        self,
+        connection: Connection,
+        session: OpenSession,
+        message: ToolInvoke,
+        contexts: list[str] | None,
+        gated: float | None,
+    ) -> None:
+        inquiry = Inquiry(session, message.tool, connection, message.id, invoke=message)
+        connection.inquiries[message.id] = inquiry
+
+        def answered(refusal: str | None) -> None:
+            if connection.inquiries.get(message.id) is not inquiry:
+                return  # it was given up meanwhile
+            del connection.inquiries[message.id]
+            if refusal is None:
+                self._call(connection, inquiry.session, message, contexts, gated, is_allowed=True)
+            else:
+                self._no_call(connection, message.id, refusal, CallError.UNAUTHORIZED)
+
+        try:
+            self.note_writes.ask(inquiry, answered)
+        except WireError as error:
+            del connection.inquiries[message.id]
+            self._no_call(connection, message.id, error.text, CallError.RATE_LIMITED)
+
+    def _switched_off(self, connection: Connection, message: ToolInvoke) -> None:
+        self._no_call(connection, message.id, off_words(message.tool), CallError.UNAUTHORIZED)
 
     def _no_call(
         self,
@@ -115,6 +158,7 @@ class CallerConversation(CorePart):
         call = connection.invokes.get(message.id)
         inquiry = connection.inquiries.get(message.id)
         if inquiry is not None and inquiry.invoke is not None:
+            self.note_writes.drop(inquiry, message.reason or "the caller gave up")
             self.gates.drop(inquiry, message.reason or "Cancelled")
             self._no_call(
                 connection, message.id, message.reason or "Cancelled", CallError.CANCELLED
@@ -169,11 +213,11 @@ class CallerConversation(CorePart):
         if rule is not None and rule.effect == "ask":
             inquiry.question = question(rule)
         elif rule is not None:
-            verdict = Verdict(denied_by=BY_RULE, reason=refusal(rule), rule=applied(rule))
+            verdict = GateVerdict(denied_by=BY_RULE, reason=refusal(rule), rule=applied(rule))
             self.gates.begin(inquiry, verdict, args)
             return
         if session.rules is None:
-            self.gates.begin(inquiry, Verdict(), args)
+            self.gates.begin(inquiry, GateVerdict(), args)
             return
         entry = session.tools.get(inquiry.tool)
         verdict = judge(session.rules, inquiry.tool, entry.owner if entry else None, args)

@@ -4,14 +4,14 @@
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.approvals.modes import Modes
-from tapui.core.approvals.policies import Policies, applied, judged
+from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import Spending
 from tapui.core.calls.native import NativeCalls
 from tapui.core.context import CorePart
@@ -20,6 +20,7 @@ from tapui.core.conversations.legal import check_version
 from tapui.core.conversations.reading import History
 from tapui.core.effects import NoteAgent, SendIfIdle
 from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.goals.objectives import Objectives
 from tapui.core.hooks.gates import SHELL_TOOLS
 from tapui.core.mcp_servers import McpServers
 from tapui.core.model import Connection, OpenSession, Standing
@@ -29,7 +30,6 @@ from tapui.core.providers.tools import ToolTable
 from tapui.core.runs.runs import Runs
 from tapui.core.sessions.ending import Endings
 from tapui.core.sessions.membership import Membership
-from tapui.core.sessions.orders import Starts
 from tapui.core.sessions.sessions import (
     Announcements,
     OpenSessions,
@@ -37,6 +37,7 @@ from tapui.core.sessions.sessions import (
     own_session,
     resolved,
 )
+from tapui.core.sessions.starts import Starts
 from tapui.core.streams.injects import Injects
 from tapui.core.streams.streams import Streams
 from tapui.core.traces import Traces
@@ -45,8 +46,15 @@ from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.bounds import Id
 from tapui.wire.codec import decode_as, given_object, raw
-from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import SessionHappened, SessionOpened, SessionReplaced, UnattachedFound
+from tapui.wire.errors import CallError, ErrorCode, WireError
+from tapui.wire.events import (
+    HostLooks,
+    SessionHappened,
+    SessionOpened,
+    SessionReplaced,
+    UnattachedFound,
+)
+from tapui.wire.goals import Objective
 from tapui.wire.host import (
     Agent,
     ApprovalAnswer,
@@ -54,6 +62,7 @@ from tapui.wire.host import (
     ApprovalWithdraw,
     HostAck,
     HostHello,
+    HostLooked,
     HostNotice,
     HostSession,
     HostSessionClosed,
@@ -67,7 +76,17 @@ from tapui.wire.host import (
 )
 from tapui.wire.message import NowText, SessionEvent
 from tapui.wire.provider import SessionLifecycle
-from tapui.wire.subjects import ContextUse, Session
+from tapui.wire.subjects import (
+    ContextUse,
+    HostLook,
+    LookState,
+    ModelWait,
+    Quota,
+    Session,
+    SessionWarning,
+    Todo,
+    TodoCounts,
+)
 from tapui.wire.tower import Notice
 
 
@@ -91,13 +110,56 @@ class _Context(Struct, rename="camel"):
     agent_id: Id | None = None
 
 
+class _ModelFailure(Struct, rename="camel"):
+    source: str = ""
+    status_code: int | None = None
+    error_code: str = ""
+    error_type: str = ""
+    error_message: str = ""
+    agent_id: Id | None = None
+
+
+class _Todos(Struct):
+    todos: Annotated[list[Todo], Meta(max_length=limits.MAX_TODOS)] = []
+    counts: TodoCounts | None = None
+
+
+def _counts(told: _Todos) -> TodoCounts | None:
+    """Return the counts of a list that has more than was told of it."""
+    counts = told.counts
+    if counts is None:
+        return None
+    if min(counts.done, counts.in_progress, counts.blocked, counts.pending) < 0:
+        raise WireError(ErrorCode.INVALID_JSON, "data.counts: below zero")
+    return counts if counts.total > len(told.todos) else None
+
+
+class _Quotas(Struct):
+    quotas: Annotated[list[Quota], Meta(max_length=limits.MAX_QUOTAS)] = []
+
+
+class _Warning(Struct, rename="camel"):
+    message: str
+    warning_type: str = ""
+    agent_id: Id | None = None
+
+
 _READ: dict[str, type[Struct]] = {
+    "model.call_failure": _ModelFailure,
+    "session.warning": _Warning,
     "subagent.started": _SubagentStarted,
     "subagent.completed": _SubagentEnded,
     "subagent.failed": _SubagentEnded,
     "abort": _Abort,
 }
 """Events whose data is checked before they are recorded."""
+_ANSWERED_BY_MODEL = frozenset(
+    {"abort", "assistant.message", "assistant.turn_end", "assistant.usage", "session.error",
+     "session.idle", "tool.execution_start", "user.message"}
+)  # fmt: skip
+"""Events of a session's own agent with which it waits for its model no longer."""
+_MOST_FAILURES = 1_000
+_WARNING_LENGTH = 1_000
 
 
 @dataclass(eq=False, repr=False)
@@ -111,6 +173,7 @@ class SessionEvents(CorePart):
     spending: Spending
     traces: Traces
     runs: Runs
+    objectives: Objectives
 
     def happened(self, connection: Connection, message: SessionEvent) -> None:
         session = own_session(self.sessions, connection, message.session_id)
@@ -121,6 +184,11 @@ class SessionEvents(CorePart):
         what = decode_as(message.data, _READ[event], "data") if event in _READ else None
         if event in ("tool.execution_start", "tool.execution_complete"):
             message = replace(message, data=self.native.happened(session, connection.name, message))
+        elif event == "tool.execution_partial_result":
+            self.native.printed(session, message.data)
+        elif event == "shell.completed":
+            message = replace(message, data=self.native.exited(session, message.data))
+            self._record(session, message)
         elif event == "session.context":
             use = decode_as(message.data, ContextUse, "data")
             whose = decode_as(message.data, _Context, "data").agent_id
@@ -128,10 +196,18 @@ class SessionEvents(CorePart):
                 self.sessions.update(session, context=use)
             else:
                 self.subagents.context_used(session, whose, use)
+        elif event == "session.todos":
+            told = decode_as(message.data, _Todos, "data")
+            shown = [replace(one, title=one_line(one.title)) for one in told.todos]
+            self.sessions.update(session, todos=shown, todo_counts=_counts(told))
+        elif event == "session.quota":
+            quotas = decode_as(message.data, _Quotas, "data").quotas
+            named = [replace(one, name=one_line(one.name)) for one in quotas]
+            self.sessions.update(session, quotas=named)
+        elif event == "session.objective":
+            self.objectives.told(session, decode_as(message.data, Objective, "data"))
         else:
-            data, data_cut = self._out.recordable(message.data)
-            self._out.emit(SessionHappened(session.id, event, data, data_cut))
-            self.traces.follow(session)
+            self._record(session, message)
         session.last_activity = self._clock.now
         if session.subscribers:
             self._forward(session, message)
@@ -159,6 +235,35 @@ class SessionEvents(CorePart):
             )
         elif isinstance(what, _Abort):
             self._aborted(session, what.agent_id)
+        elif isinstance(what, _ModelFailure):
+            self._model_failed(session, what)
+        elif isinstance(what, _Warning):
+            kind, text = one_line(what.warning_type), what.message[:_WARNING_LENGTH]
+            warning = SessionWarning(self._clock.timestamp(), text, kind)
+            self.sessions.update(session, warning=warning)
+        if event in _ANSWERED_BY_MODEL and session.view.model_wait is not None:
+            whose = decode_as(message.data, _Context, "data").agent_id
+            if whose is None:
+                self.sessions.update(session, model_wait=None)
+
+    def _model_failed(self, session: OpenSession, failure: _ModelFailure) -> None:
+        """A request to the model failed; unless it was the last try, it is made again soon."""
+        if failure.agent_id is not None or failure.source not in ("", "top_level"):
+            return  # a subagent's, or one for an MCP server
+        known = session.view.model_wait
+        reason = one_line(failure.error_code or failure.error_type or failure.error_message)
+        wait = ModelWait(
+            since=known.since if known is not None else self._clock.timestamp(),
+            times=min(known.times + 1, _MOST_FAILURES) if known is not None else 1,
+            status=failure.status_code,
+            reason=reason,
+        )
+        self.sessions.update(session, model_wait=wait)
+
+    def _record(self, session: OpenSession, message: SessionEvent) -> None:
+        data, data_cut = self._out.recordable(message.data)
+        self._out.emit(SessionHappened(session.id, message.event, data, data_cut))
+        self.traces.follow(session)
 
     def _forward(self, session: OpenSession, message: SessionEvent) -> None:
         """Hand an event on to the providers that subscribed to it."""
@@ -179,7 +284,7 @@ class SessionEvents(CorePart):
 
     def _aborted(self, session: OpenSession, agent_id: str | None) -> None:
         """A turn was stopped, or that of one subagent: what it left open will not end."""
-        self.native.turn_ended(session, "the turn was aborted", agent_id)
+        self.native.turn_ended(session, "the turn was aborted", CallError.STOPPED, agent_id)
         if agent_id is None:
             self.subagents.turn_ended(session, "failed")
             self.spending.stopped(session)
@@ -198,10 +303,14 @@ class SessionEvents(CorePart):
             self.runs.session_idle(session)
 
 
-_SHOWN = ("label", "cwd", "foreground", "model", "effort", "can", "cannot", "silent")
+_SHOWN = (
+    "label", "cwd", "foreground", "model", "effort", "can", "cannot", "silent", "asks_there",
+    "account",
+)  # fmt: skip
 """Fields of an update that a session shows as they are."""
 
 LOCAL_KIND = "local"
+_ANSWERED: dict[str, Literal["approved", "denied"]] = {"approve": "approved", "deny": "denied"}
 
 
 @dataclass(eq=False, repr=False)
@@ -238,8 +347,12 @@ class HostConversation(CorePart):
         connection.host_kind = message.kind
         connection.host_asks_hooks = message.hooks
         connection.host_applies_sections = message.sections
+        connection.host_session_looks = message.session_looks
         connection.host_starts, connection.host_launches = message.starts, message.launches
+        connection.host_looks = message.looks
         self._out.send(connection.id, HostAck(self._ids.id("h"), limits.PROTOCOL_VERSION))
+        if message.looks:
+            self._look(connection, "looking")
         self.starts.host_came(connection)
 
     # Sessions
@@ -323,21 +436,25 @@ class HostConversation(CorePart):
                 can=wanted.can or [],
                 cannot=wanted.cannot or {},
                 headless=wanted.headless,
+                unattended=wanted.unattended,
                 budget=self.spending.default,
             ),
             host=connection.id,
             is_local=connection.host_kind == LOCAL_KIND,
             is_apart=connection.standing is Standing.TOOL_HOST,
             agents=_allowlists(wanted.agents or []),
+            agent_notes=_notes(wanted.agents or []),
             reserved_tools=_names(wanted.reserved_tools),
             shell_tools=SHELL_TOOLS
             if wanted.shell_tools is None
             else frozenset(wanted.shell_tools),
+            named_shells=frozenset(wanted.shell_tools or ()),
             pid=None if wanted.pid is None else int(wanted.pid),
             own_mcp_servers=_names(wanted.mcp_servers),
             applies_sections=connection.host_applies_sections
             if wanted.sections is None
             else wanted.sections,
+            # None leaves it to `host.hello`, whose sections come with the prompts; False has none.
             asks_sections_apart=wanted.sections is True,
             last_activity=self._clock.now,
             ports=frozenset(wanted.ports or ()),
@@ -362,6 +479,7 @@ class HostConversation(CorePart):
             self.announcements.soon()
         if message.agents is not None:
             session.agents = _allowlists(message.agents)
+            session.agent_notes = _notes(message.agents)
             self.tools.agents_changed(session)
         if message.tools_revision is not None:
             self.tools.taken(session, message.tools_revision)
@@ -389,6 +507,15 @@ class HostConversation(CorePart):
             self._out.effects.append(NoteAgent(f"session {one.id}", one.pid))
         self._out.emit(UnattachedFound(connection.name, message.unattached))
 
+    def looked(self, connection: Connection, message: HostLooked) -> None:
+        connection.host_looks = False
+        error = one_line(message.error or "") or None
+        self._look(connection, "looked" if error is None else "failed", error)
+
+    def _look(self, host: Connection, state: LookState, error: str | None = None) -> None:
+        look = HostLook(host.name, state, self._clock.timestamp(), error)
+        self._out.emit(HostLooks(look))
+
     def gone(self, connection: Connection) -> None:
         """A host disconnected: its sessions close."""
         self.policies.ports_seen(connection.id, ())
@@ -400,6 +527,11 @@ class HostConversation(CorePart):
         is_last = all(host is connection or host.name != connection.name for host in hosts)
         if is_last and connection.name in self._out.state.unattached:
             self._out.emit(UnattachedFound(connection.name, []))
+        known = self._out.state.looks.get(connection.name)
+        if known is not None and known.state == "looking" and connection.host_looks:
+            self._look(connection, "failed", "it has ended before its first look was over")
+        elif known is not None and is_last:
+            self._look(connection, "gone")
 
     def notice(self, connection: Connection, message: HostNotice) -> None:  # noqa: ARG002
         for tower in self.connections.of_standing(Standing.TOWER):
@@ -439,7 +571,10 @@ class HostConversation(CorePart):
             timeout = min(timeout, message.timeout / 1000)
         fields = decode_as(detail, dict[str, Any], "detail")
         asked = self.policies.asked(session, fields) if message.kind == "permission" else None
-        verdict = self.policies.judge(session, asked) if asked is not None else None
+        verdict, rule, judged = None, None, None
+        if asked is not None:
+            verdict = self.policies.judge(session, asked)
+            rule, judged = self.policies.said(session, asked, verdict)
         waiting = self.approvals.request(
             message.kind,
             connection,
@@ -452,8 +587,8 @@ class HostConversation(CorePart):
             session_id=session.id,
             size=len(memoryview(detail)),
             asked=asked,
-            rule=applied(verdict.rule) if verdict is not None and verdict.rule else None,
-            judged=judged(verdict) if verdict is not None else None,
+            rule=rule,
+            judged=judged,
         )
         connection.requests[message.id] = waiting.view.id
         self.policies.answer(waiting, verdict)
@@ -484,11 +619,17 @@ class HostConversation(CorePart):
             by = message.decided_by
             if by is not None and is_reserved(by):
                 by = connection.name
-            self.approvals.withdraw(waiting, by=by)
+            answered = _ANSWERED[message.decision] if message.decision is not None else None
+            self.approvals.withdraw(waiting, by=by, reason=message.reason, answered=answered)
 
 
 def _names(given: list[str] | None) -> frozenset[str] | None:
     return None if given is None else frozenset(given)
+
+
+def _notes(agents: list[Agent]) -> dict[str, str]:
+    """Return what custom agents are for, by name, as far as their host says."""
+    return {one.name: one_line(one.description) for one in agents if one.description}
 
 
 def _allowlists(agents: list[Agent]) -> dict[str, list[str] | None]:

@@ -5,11 +5,15 @@ Provider Interface v2 "Connection states"; `tapui/wire/README.md` for hosts and 
 
 from tapui.core.model import Standing
 from tapui.wire import builtin as b
+from tapui.wire import changes as c
 from tapui.wire import emitters as e
+from tapui.wire import goals as g
 from tapui.wire import host as h
 from tapui.wire import limits
 from tapui.wire import message as m
 from tapui.wire import provider as p
+from tapui.wire import proving as v
+from tapui.wire import reviews as r
 from tapui.wire import steering as s
 from tapui.wire import tower as t
 from tapui.wire.errors import ErrorCode, WireError
@@ -57,6 +61,13 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         b.EmitterRulesAsked,
         b.InjectorAsked,
         b.EmittersRead,
+        b.RecordsAsked,
+        g.GoalAsked,
+        g.GoalUpdateAsked,
+        g.SessionGoalsRead,
+        g.VerifyAsked,
+        g.AuditAsked,
+        r.ReviewAsked,
         t.StreamRead,
     ),
     Standing.HOST: _table(
@@ -68,15 +79,19 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         m.NowText,
         h.HookPreToolUse,
         h.PromptSubmitted,
+        h.TurnEnding,
         h.ModeResult,
         h.ApprovalRequest,
+        h.ApprovalAskResult,
         h.ApprovalWithdraw,
         h.SessionsUnattached,
+        h.HostLooked,
         h.SessionSent,
         h.HostNotice,
         s.SessionStarted,
         s.OrderResult,
         s.ModelsList,
+        h.SessionLooked,
         m.ToolInvoke,
         m.ToolAbort,
     ),
@@ -93,6 +108,7 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         t.InjectsResume,
         t.SessionMode,
         t.SessionBudget,
+        t.ToolsSwitch,
         s.SessionTell,
         s.SessionStop,
         s.SessionCompact,
@@ -108,9 +124,29 @@ LEGAL: dict[Standing, dict[str, type[m.Message]]] = {
         e.EmitterFilter,
         e.EmitterTry,
         e.EmitterKeep,
+        v.ProofRun,
+        v.ProofStop,
+        v.ProofSendBack,
+        g.GoalOpen,
+        g.GoalChange,
+        g.GoalVerify,
+        g.GoalNote,
+        g.GoalDrop,
+        g.SurfaceAllow,
+        g.GoalsRead,
+        r.FindingDispose,
         t.StreamRead,
         t.TurnsRead,
+        t.SpansRead,
+        c.ChangesRead,
+        c.DiffRead,
+        c.FileSee,
+        c.FilePutBack,
+        c.NoteKeep,
+        c.NoteDrop,
+        c.NotesTell,
         t.ToolsRead,
+        s.AgentsRead,
         t.DetailRead,
         t.InspectStart,
         t.InspectRead,
@@ -133,10 +169,15 @@ something (`wire.builtin.changes_session`) are taken as `GUARDED` messages are."
 READING: frozenset[type[m.Message]] = frozenset(
     {
         e.EmitterTry,
+        g.GoalsRead,
         s.ModelsRead,
         t.StreamRead,
         t.TurnsRead,
+        t.SpansRead,
+        c.ChangesRead,
+        c.DiffRead,
         t.ToolsRead,
+        s.AgentsRead,
         t.DetailRead,
         t.InspectStart,
         t.InspectRead,

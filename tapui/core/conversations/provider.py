@@ -143,6 +143,8 @@ class ProviderConversation(CorePart):
             event=text,
             prompt=message.prompt,
             metadata=optional_object(message.metadata, "metadata"),
+            dropped=message.dropped,
+            waited=message.waited,
         )
         if message.broadcast and message.session_id is None:
             sessions = [one for one in provider.sessions.values() if one.is_open]

@@ -25,6 +25,7 @@ from tapui.core.effects import (
     ReadRecords,
     RecordsAbout,
     RecordsRead,
+    SpansBetween,
 )
 from tapui.core.emitters.folders import EmitterFolders
 from tapui.core.emitters.registry import Emitters, described
@@ -39,7 +40,15 @@ from tapui.projection.turns.turn import LiveTurn
 from tapui.wire import limits
 from tapui.wire.codec import decode_as, encode
 from tapui.wire.errors import ErrorCode, WireError
-from tapui.wire.events import CallFinished, CallStarted, Entry, StreamPosted, TurnsRestored
+from tapui.wire.events import (
+    CallExited,
+    CallFinished,
+    CallStarted,
+    Entry,
+    SpanEnded,
+    StreamPosted,
+    TurnsRestored,
+)
 from tapui.wire.host import SessionHistory
 from tapui.wire.message import Error, Line
 from tapui.wire.subjects import Call
@@ -51,6 +60,8 @@ from tapui.wire.tower import (
     InspectRead,
     InspectStart,
     InspectStop,
+    SpansList,
+    SpansRead,
     StreamLines,
     StreamRead,
     ToolsList,
@@ -156,7 +167,7 @@ class Inspecting(CorePart):
 
 
 DETAIL_KINDS = {
-    "call": ("call.started", "call.finished"),
+    "call": ("call.started", "call.finished", "call.exited"),
     "approval": ("approval.requested", "approval.decided"),
 }
 
@@ -167,14 +178,14 @@ class PendingRead(Struct, eq=False):
     whose records are read next, where lines are still wanted."""
 
     reader: Connection
-    message: StreamRead | DetailRead
+    message: StreamRead | DetailRead | SpansRead
     newer: list[Line] = []
     former: tuple[str, ...] = ()
 
 
 @dataclass(eq=False, repr=False)
 class Reading(CorePart):
-    """Answers `stream.read`, `turns.read`, `tools.read` and `detail.read`."""
+    """Answers `stream.read`, `turns.read`, `spans.read`, `tools.read` and `detail.read`."""
 
     sessions: OpenSessions
     streams: Streams
@@ -228,10 +239,24 @@ class Reading(CorePart):
         """Read turns whole, newest first until they are too many bytes; one at least."""
         self._out.send(connection.id, turns_asked(self._out.state, message))
 
+    def spans_read(self, connection: Connection, message: SpansRead) -> None:
+        """Read spans back from the records: memory has none."""
+        session = self.sessions.get(message.session_id)
+        session_id = session.id if session is not None else message.session_id
+        if session is None and session_id not in self._out.state.sessions:
+            self._out.send(connection.id, SpansList(message.id, []))
+            return
+        self._read(session_id, spans_between(message), PendingRead(connection, message))
+
     def tools_read(self, connection: Connection, message: ToolsRead) -> None:
         """Read a session's tools. The id may be a child's, as at `tool.invoke`."""
         session = resolved(self.sessions, message.session_id)
-        self._out.send(connection.id, ToolsList(message.id, self.tools.offer(session)))
+        if not message.all:
+            self._out.send(connection.id, ToolsList(message.id, self.tools.offer(session)))
+            return
+        own = session.reserved_tools
+        known = None if own is None else sorted(own)[: limits.MAX_TOOLS]
+        self._out.send(connection.id, ToolsList(message.id, self.tools.registered(session), known))
 
     def detail_read(self, connection: Connection, message: DetailRead) -> None:
         """Read all of a call, an approval or a provider."""
@@ -294,7 +319,7 @@ class Reading(CorePart):
     def _read(
         self,
         session_id: str | None,
-        wanted: LinesBefore | LinesAfter | RecordsAbout,
+        wanted: LinesBefore | LinesAfter | RecordsAbout | SpansBetween,
         pending: PendingRead,
     ) -> None:
         """Ask for events that memory no longer has."""
@@ -320,6 +345,8 @@ class Reading(CorePart):
                     return
                 lines = fitting(reversed(lines))[::-1]
             self._out.send(pending.reader.id, StreamLines(message.id, lines))
+        elif isinstance(message, SpansRead):
+            self._out.send(pending.reader.id, spans_asked(message, entries))
         else:
             self._out.send(pending.reader.id, detail_asked(self._out.state, message, entries))
 
@@ -342,6 +369,19 @@ def turns_asked(
             break
         told.insert(0, one)
     return TurnsList(message.id, told)
+
+
+def spans_between(message: SpansRead) -> SpansBetween:
+    """Return what is read for a `spans.read`: one more than an answer has shows that it is cut."""
+    most = limits.MAX_SPANS_READ + 1
+    return SpansBetween(message.since, message.until or "", most, message.trace_id)
+
+
+def spans_asked(message: SpansRead, entries: list[Entry]) -> SpansList:
+    """Return the spans that were read."""
+    spans = [entry.event.span for entry in entries if isinstance(entry.event, SpanEnded)]
+    kept = spans[-limits.MAX_SPANS_READ :]
+    return SpansList(message.id, kept, is_cut=len(kept) < len(spans))
 
 
 def detail_asked(state: State, message: DetailRead, entries: list[Entry]) -> Detail | Error:
@@ -383,7 +423,10 @@ def _whole_call(known: Call, entries: list[Entry]) -> Call:
                 data_cut=event.call.data_cut,
                 error=event.call.error,
                 context=event.call.context,
+                shell=event.call.shell,
                 cuts=event.call.cuts,
                 is_cut=bool(event.call.cuts),
             )
+        elif isinstance(event, CallExited):
+            known = replace(known, exit_code=event.call.exit_code, shell=event.call.shell)
     return known

@@ -15,8 +15,8 @@ from tapui.core.emitters.registry import Emitters
 from tapui.core.model import ConnectedProvider, Connection, Standing
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
-from tapui.core.sessions.orders import Starts
 from tapui.core.sessions.sessions import Announcements, OpenSessions
+from tapui.core.sessions.starts import Starts
 from tapui.core.streams.injects import Injects
 from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.guard import PersonGuard
@@ -108,6 +108,7 @@ class TowerConversation(CorePart):
             connection.is_interactive = False
             self._count(but=connection)
             self.pairings.open_into_timeline()
+            self.modes.tower_gone()
 
     def _count(self, but: Connection) -> None:
         towers = self.connections.interactive_towers()
@@ -206,6 +207,8 @@ class TowerConversation(CorePart):
         if session.is_apart:
             text = "the session of a tool host has no mode"
             raise WireError(ErrorCode.NOT_FOUND, text, session_id=session.id)
+        if not connection.is_interactive:
+            self.modes.check_command(session, message.mode)
         self.modes.order(ModeOrder(session, message.mode, connection.by, connection))
 
     def token_mint(self, connection: Connection, message: TokenMint) -> None:

@@ -10,6 +10,7 @@ import shlex
 from dataclasses import dataclass
 from functools import partial
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
@@ -349,11 +350,13 @@ class AgentEmitters:
         compile_filter(wanted.rules, self._matcher)
         if (fault := _fault(wanted)) is not None:
             raise _refused(session, fault)
+        if wanted.cron and self._clock.next_time(wanted.cron) is None:
+            raise _refused(session, "cron: its time never comes, or it has not five fields")
         plan = EmitterPlan(
             kind="emitter",
             name=wanted.name,
             stream=wanted.stream,
-            schedule=Schedule(wanted.kind, wanted.every),
+            schedule=Schedule(wanted.kind, wanted.every, wanted.cron or UNSET),
             cwd=posixpath.normpath(posixpath.join(_folder_of_work(session), wanted.cwd or "")),
             command=wanted.command,
             prompt=wanted.prompt,
@@ -436,8 +439,10 @@ def _fault(wanted: EmitterWanted) -> str | None:
         return f"a {'prompt' if is_prompt else 'command'} cannot be {kind}"
     if wanted.every is not None and not 1 <= wanted.every <= limits.MAX_INTERVAL:
         return f"every: 1 to {limits.MAX_INTERVAL:,} seconds"
-    if kind == "timed" and wanted.every is None:
-        return "every: a timed emitter has an interval"
+    if kind == "timed" and (wanted.every is None) is (not wanted.cron):
+        return "every: a timed emitter has either an interval or a cron expression"
+    if kind != "timed" and wanted.cron:
+        return "cron: only a timed emitter has a cron expression"
     if wanted.max_runs is not None and wanted.max_runs < 1:
         return "maxRuns: 1 or more"
     return None

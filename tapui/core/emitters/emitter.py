@@ -2,11 +2,14 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Literal
+
+from msgspec import Raw
 
 from tapui.core.approvals.approvals import WaitingApproval
 from tapui.core.deadlines import Deadline, SlidingWindow
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan
+from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, GoalEntryRead
 from tapui.core.model import HeldInject, OpenSession
 from tapui.secret import Secret
 from tapui.wire import limits
@@ -17,6 +20,7 @@ Aim = Literal["go on", "pause", "stop", "restart"]
 """What follows the end of the run under way."""
 ENDS: frozenset[EmitterState] = frozenset(("stopped", "exited", "completed", "error"))
 _AT_REST = ENDS | {"configured"}
+_FOLDER_DIGITS = 12
 
 
 @dataclass(slots=True)
@@ -31,6 +35,20 @@ class LineTally:
     @property
     def total(self) -> int:
         return self.kept + self.surfaced + self.injected + self.held
+
+
+@dataclass(slots=True)
+class LineBatch:
+    """Lines of a run that were taken one after another, until a span tells of them: the numbers of
+    the first and the last in their stream, and what became of them."""
+
+    first: int
+    last: int
+    began: float
+    began_at: str
+    ended: float
+    before: LineTally
+    """What had become of the run's lines before."""
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +68,12 @@ class LiveRun:
     counts: EmitterCounts = field(default_factory=EmitterCounts)
     """As the runner counted until now."""
     tally: LineTally = field(default_factory=LineTally)
+    batch: LineBatch | None = None
+    """Its newest lines, of which no span tells."""
+    routed: int = 0
+    """Of how many of its lines spans have told, dropped ones too."""
+    metadata: dict[str, Raw] = field(default_factory=dict)
+    """That of its lines in the stream, by their source."""
 
 
 @dataclass(slots=True, eq=False)
@@ -73,6 +97,8 @@ class LiveEmitter:
     parent: tuple[str, str] | None = None
     """The trace and the span of its last run."""
     runs: int = 0
+    is_due: bool = False
+    """Whether the time of its cron expression has come, or the person runs it now."""
     failures: int = 0
     ends_soon: int = 0
     """How many runs in a row have ended soon after they began."""
@@ -89,6 +115,8 @@ class LiveEmitter:
     """The ticket of the last question to the shell about its consent; answers to earlier ones do
     not count."""
     approval: WaitingApproval | None = None
+    refused: str = ""
+    """The digest of what the person did not allow last."""
     held: HeldInject | None = None
     """Its lines that wait for the session."""
     is_braked: bool = False
@@ -128,6 +156,14 @@ class LiveEmitter:
         return self.plan.is_provider
 
     @property
+    def stable_id(self) -> str:
+        """An id that it has in every run of the gateway."""
+        if self.is_provider or self.source == "tool":
+            return f"{self.session.id}/{self.name}"
+        folder = sha256(self.folder.path.encode("utf-8", "surrogatepass")).hexdigest()
+        return f"{folder[:_FOLDER_DIGITS]}/{self.name}"
+
+    @property
     def place(self) -> tuple[str, str]:
         """What it has in common with one that was there before it, and no other."""
         return self.session.id if self.is_provider else self.folder.path, self.name
@@ -151,15 +187,29 @@ class LiveEmitter:
 
 
 @dataclass(slots=True, eq=False)
+class FileGoal:
+    """A goal of a folder's file."""
+
+    entry: GoalEntryRead
+    approval: WaitingApproval | None = None
+    refused: str = ""
+    """The digest of what the person did not allow."""
+
+
+@dataclass(slots=True, eq=False)
 class EmitterFolder:
     """A folder whose file is in use. Its emitters belong to the first of its sessions."""
 
     path: str
     sessions: list[OpenSession] = field(default_factory=list)
+    apart: list[OpenSession] = field(default_factory=list)
+    """Sessions of tool hosts: they have its providers, and nothing else of it."""
     emitters: dict[str, LiveEmitter] = field(default_factory=dict)
     """By name."""
     providers: dict[str, EmitterEntryRead] = field(default_factory=dict)
     """What its file says of providers, by name: each session has its own."""
+    goals: dict[str, FileGoal] | None = None
+    """By name, until its file could be read None: each session has its own."""
     problems: list[FileProblem] = field(default_factory=list)
     """What is wrong in its file."""
     asked: deque[float] = field(default_factory=deque)
@@ -168,7 +218,27 @@ class EmitterFolder:
     @property
     def entries(self) -> int:
         """How many its file has, those of providers in each session."""
-        return len(self.emitters) + len(self.providers) * len(self.sessions)
+        of_sessions = len(self.providers) * len(self.with_providers)
+        return len(self.emitters) + of_sessions + len(self.goals or ())
+
+    @property
+    def with_providers(self) -> list[OpenSession]:
+        """All sessions in it, those of tool hosts last."""
+        return [*self.sessions, *self.apart]
+
+    def like(self, session: OpenSession) -> list[OpenSession]:
+        """Return the list that has, or is to have, a session."""
+        return self.apart if session.is_apart else self.sessions
+
+    def may_ask(self, now: float) -> bool:
+        """Count a question; return whether the person may be asked it. A file can be written over
+        and over, until the person answers by mistake."""
+        while self.asked and self.asked[0] <= now - limits.ASKED_AGAIN_SECONDS:
+            self.asked.popleft()
+        if len(self.asked) >= limits.ASKED_AGAIN + 3 * self.entries:
+            return False
+        self.asked.append(now)
+        return True
 
 
 def added(counts: EmitterCounts, run: LiveRun) -> EmitterCounts:
@@ -186,4 +256,6 @@ def added(counts: EmitterCounts, run: LiveRun) -> EmitterCounts:
         held=counts.held + tally.held,
         truncated=counts.truncated + told.truncated,
         undecided=counts.undecided + told.undecided,
+        sent=counts.sent,
+        left_out=counts.left_out,
     )

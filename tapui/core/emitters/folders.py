@@ -1,6 +1,8 @@
 """Whose emitters are they: those of a folder's file belong to the first of its open sessions.
 
-When that ends the next one has them, with their streams; with the last one they stop.
+When that ends the next one has them, with their streams; with the last one they stop. The session
+of a tool host has its own process of each provider, `tools/` too, and no emitter and no goal: its
+agent is neither prompted nor asked, and its turns are not seen.
 """
 
 from collections.abc import Sequence
@@ -13,6 +15,7 @@ from tapui.core.emitters.emitter import EmitterFolder, LiveEmitter
 from tapui.core.emitters.plans import EmitterEntryRead, FolderEmitters
 from tapui.core.emitters.registry import Emitters
 from tapui.core.emitters.start_requests import NOT_ASKED_HERE
+from tapui.core.goals.file_goals import FileGoals
 from tapui.core.model import OpenSession, Standing
 from tapui.core.runs.runs import Runs
 from tapui.core.sessions.sessions import OpenSessions
@@ -27,6 +30,7 @@ from tapui.wire.tower import Notice
 
 _TOLD = 5
 """Problems of a file that are named in a timeline."""
+_LAST_ENDED = "the last session of its folder ended"
 
 
 class ProjectProviders:
@@ -63,7 +67,7 @@ class ProjectProviders:
     def take(self, folder: EmitterFolder, wanted: dict[str, EmitterEntryRead]) -> int:
         """Let what a file says hold; return how many are left out, as there are too many."""
         before, folder.providers = folder.providers, wanted
-        for session in folder.sessions:
+        for session in folder.with_providers:
             for provider in self._of(session):
                 entry = wanted.get(provider.name)
                 if entry is None:
@@ -72,12 +76,12 @@ class ProjectProviders:
                 elif entry != before.get(provider.name):
                     self._change(provider, entry)
             self.joined(folder, session)
-        there = sum(len(self._of(session)) for session in folder.sessions)
-        return len(wanted) * len(folder.sessions) - there
+        sessions = folder.with_providers
+        return len(wanted) * len(sessions) - sum(len(self._of(one)) for one in sessions)
 
     def check_again(self, folder: EmitterFolder) -> None:
         """Files that their commands name may have changed."""
-        for session in folder.sessions:
+        for session in folder.with_providers:
             for provider in self._of(session):
                 self._runs.check_again(provider)
 
@@ -125,6 +129,7 @@ class EmitterFolders:
         emitters: Emitters,
         runs: Runs,
         project_providers: ProjectProviders,
+        file_goals: FileGoals,
         streams: Streams,
     ) -> None:
         self._out, self._tickets = context.out, context.tickets
@@ -133,6 +138,7 @@ class EmitterFolders:
         self._emitters = emitters
         self._runs = runs
         self._providers = project_providers
+        self._goals = file_goals
         self._streams = streams
         self._folders: dict[str, EmitterFolder] = {}
         self._of: dict[str, EmitterFolder] = {}
@@ -150,13 +156,13 @@ class EmitterFolders:
         """The gateway ends: everything stops, and nothing starts."""
         self.is_on = False
         for folder in list(self._folders.values()):
-            self._close(folder, "the gateway stops", folder.sessions[0])
+            self._close(folder, "the gateway stops", folder.with_providers[0])
 
     # Sessions
 
     def wants(self, session: OpenSession) -> None:
         """A session works in a folder from now on: ask what that one's file says."""
-        if self.is_on and session.is_main:
+        if self.is_on and not session.is_local:
             cwd = session.view.cwd
             ticket = self._tickets.keep(partial(self._read, session, cwd))
             self._out.effects.append(ReadEmitters(ticket, cwd))
@@ -173,8 +179,8 @@ class EmitterFolders:
         folder = self._folders.get(found.folder)
         if folder is None:
             folder = self._folders[found.folder] = EmitterFolder(found.folder)
-        if session not in folder.sessions:
-            folder.sessions.append(session)
+        if session not in folder.like(session):
+            folder.like(session).append(session)
             self._of[session.id] = folder
             if folder.problems == list(found.problems):
                 self._tell_problems(folder, [session])
@@ -214,7 +220,7 @@ class EmitterFolders:
         folder = self._of.pop(former.id, None)
         if folder is None:
             return
-        place = folder.sessions.index(former)
+        place = folder.sessions.index(former)  # one of a tool host has no successor
         folder.sessions[place] = current
         other = self._of.get(current.id)
         if other is folder:  # it was open beside the former
@@ -225,6 +231,7 @@ class EmitterFolders:
         self._of[current.id] = folder
         self._providers.replaced(former, current)
         self._providers.joined(folder, current)
+        self._goals.replaced(folder, former, current)
         for emitter in folder.emitters.values():
             if emitter.session is former:
                 self._runs.replaced(emitter, current)
@@ -246,14 +253,14 @@ class EmitterFolders:
         """Return the session that has a stream of a session's folder (its full name): itself, or
         the one that the folder's emitters belong to."""
         folder = self._of.get(session.id)
-        if folder is None or stream in self._streams.of(session.id):
+        if folder is None or session.is_apart or stream in self._streams.of(session.id):
             return session
         return folder.sessions[0] if stream in _streams_of(folder) else session
 
     def streams_of(self, session: OpenSession) -> dict[str, OpenSession]:
         """Return the streams that emitters of its folder have in another session, with that."""
         folder = self._of.get(session.id)
-        if folder is None or folder.sessions[0] is session:
+        if folder is None or session.is_apart or folder.sessions[0] is session:
             return {}
         owner = folder.sessions[0]
         return dict.fromkeys(_streams_of(folder) & self._streams.of(owner.id).keys(), owner)
@@ -261,25 +268,33 @@ class EmitterFolders:
     def _leave(self, folder: EmitterFolder, session: OpenSession) -> None:
         self._providers.left(session, "its session left the folder")
         self._of.pop(session.id, None)
-        was_owner = folder.sessions[0] is session
-        folder.sessions.remove(session)
-        if not folder.sessions:
-            self._close(folder, "the last session of its folder ended", session)
+        was_owner = folder.sessions[:1] == [session]
+        folder.like(session).remove(session)
+        self._goals.left(folder, session)
+        if not folder.with_providers:
+            self._close(folder, _LAST_ENDED, session)
+        elif was_owner and not folder.sessions:
+            self._drop_emitters(folder, _LAST_ENDED)
         elif was_owner:
             owner = folder.sessions[0]
             self._streams.hand_over(session.id, owner.id, _streams_of(folder))
             for emitter in list(folder.emitters.values()):
                 self._runs.moved(emitter, session, owner)
 
-    def _close(self, folder: EmitterFolder, reason: str, last: OpenSession) -> None:
-        """A folder is not in use any more. `last` was a session of it."""
+    def _drop_emitters(self, folder: EmitterFolder, reason: str) -> None:
         for emitter in list(folder.emitters.values()):
             self._runs.drop(emitter, reason)
         folder.emitters.clear()
-        for session in folder.sessions:
+
+    def _close(self, folder: EmitterFolder, reason: str, last: OpenSession) -> None:
+        """A folder is not in use any more. `last` was a session of it."""
+        self._drop_emitters(folder, reason)
+        sessions = folder.with_providers
+        folder.sessions, folder.apart = [], []
+        for session in sessions:
             self._providers.left(session, reason)
             self._of.pop(session.id, None)
-        folder.sessions.clear()
+            self._goals.left(folder, session)
         if folder.problems:
             self._out.emit(FolderProblemsChanged(last.id, folder.path))
         del self._folders[folder.path]
@@ -289,13 +304,14 @@ class EmitterFolders:
 
     def _take(self, folder: EmitterFolder, found: FolderEmitters) -> None:
         """Take over a file's entries: those that are missing end, new ones start."""
+        self._goals.take(folder, found)
         if folder.problems != list(found.problems):
             folder.problems = list(found.problems)
-            owner = folder.sessions[0]
+            owner = folder.with_providers[0]
             self._out.emit(FolderProblemsChanged(owner.id, folder.path, folder.problems))
-            self._tell_problems(folder, folder.sessions)
+            self._tell_problems(folder, folder.with_providers)
         if not found.is_readable:
-            for session in folder.sessions:
+            for session in folder.with_providers:
                 self._providers.joined(folder, session)
             return
         wanted: dict[str, EmitterEntryRead] = {}
@@ -303,6 +319,8 @@ class EmitterFolders:
         for entry in found.entries:
             of_kind = providers if entry.plan.is_provider else wanted
             of_kind.setdefault(entry.plan.name, entry)
+        if not folder.sessions:
+            wanted.clear()  # they wait for a session that can have them
         for name, emitter in list(folder.emitters.items()):
             if name not in wanted:
                 del folder.emitters[name]

@@ -96,7 +96,7 @@ class EmitterOrders:
         emitter = self._emitters.find(message.emitter_id)
         if not emitter.is_active:
             emitter.folder.asked.clear()
-            self._runs.start(emitter)
+            self._runs.start(emitter, is_due=True)
         elif emitter.state in ("waiting", "paused"):
             self._runs.run_now(emitter)
         else:
@@ -164,7 +164,7 @@ class EmitterOrders:
         self._out.effects.append(effect)
 
     def _check_interval(self, emitter: LiveEmitter, every: int) -> None:
-        if emitter.plan.runs != "timed":
+        if emitter.plan.runs != "timed" or emitter.plan.cron:
             raise _refused(emitter, "does not run at intervals")
         if not 0 < every <= limits.MAX_INTERVAL:
             raise _refused(emitter, f"runs every 1 to {limits.MAX_INTERVAL:,} seconds")
@@ -211,8 +211,8 @@ class EmitterOrders:
 
     def _take_over(self, folder: EmitterFolder, emitter: LiveEmitter) -> None:
         """An emitter of the agent's is one of the file now, and belongs to whom these do."""
-        if self._emitters.by_id.get(emitter.id) is not emitter:
-            return  # its session has ended meanwhile
+        if self._emitters.by_id.get(emitter.id) is not emitter or not folder.sessions:
+            return  # its session has ended meanwhile, or left the folder
         emitter.source, emitter.folder = "file", folder
         folder.emitters[emitter.name] = emitter
         former, owner = emitter.session, folder.sessions[0]

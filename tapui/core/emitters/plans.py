@@ -1,9 +1,10 @@
-"""What the shell hands in about emitters: a folder's file, and what the person has allowed."""
+"""What the shell hands in about emitters and goals: a folder's file, and what the person has
+allowed."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tapui.wire.emitters import (
     Delivery,
@@ -14,7 +15,11 @@ from tapui.wire.emitters import (
     Ownership,
     ScheduleKind,
 )
+from tapui.wire.goals import CriterionGiven
 from tapui.wire.provider import FilterRule
+
+FOLDER_TOOLS = "tools"
+"""The name of the provider of a folder's `tools/`."""
 
 
 def interval_text(seconds: float) -> str:
@@ -26,15 +31,32 @@ def interval_text(seconds: float) -> str:
     return f"{whole}s"
 
 
+def cron_text(expression: str) -> str:
+    """Return a cron expression in words, and itself: `at 09:00 every day (cron 0 9 * * *)`."""
+    from cronsim.explain import explain  # with the first expression: most files have none
+
+    try:
+        words = explain(expression)
+    except (ValueError, IndexError):  # kept on disk, and not right
+        return f"by cron {expression}"
+    return f"{words[0].lower()}{words[1:]} (cron {expression})"
+
+
 class Schedule(Struct, frozen=True):
     """When an emitter runs. `seconds` are those from a run's end to the next of `timed`, and those
-    until the run of `oneTime`."""
+    until the run of `oneTime`. `timed` has `cron` instead where it runs at times of the calendar.
+
+    `cron` is left out where it is not set: what the person allowed without it stays allowed.
+    """
 
     kind: ScheduleKind
     seconds: int | None = None
+    cron: str | UnsetType = UNSET
 
     def __str__(self) -> str:
         match self.kind:
+            case "timed" if self.cron:
+                return cron_text(self.cron)
             case "timed":
                 return f"every {interval_text(self.seconds or 1)}"
             case "idle":
@@ -70,6 +92,9 @@ class EmitterPlan(Struct, frozen=True, kw_only=True):
     injector: Injector = "unset"
     delivery: Delivery = "surface"
     rules: tuple[FilterRule, ...] = ()
+    is_folder_tools: bool = False
+    """Whether it is tapui's own provider of the folder's `tools/`: it loads what is allowed, and so
+    runs on while changed files are asked about."""
 
     @property
     def is_provider(self) -> bool:
@@ -82,6 +107,10 @@ class EmitterPlan(Struct, frozen=True, kw_only=True):
     @property
     def every(self) -> int | None:
         return None if self.schedule is None else self.schedule.seconds
+
+    @property
+    def cron(self) -> str | None:
+        return None if self.schedule is None else self.schedule.cron or None
 
     @property
     def stream_name(self) -> str:
@@ -100,6 +129,33 @@ class EmitterEntryRead(Struct, frozen=True, kw_only=True):
     line: int | None = None
 
 
+class GoalPlan(Struct, frozen=True, kw_only=True):
+    """A goal of a folder's file: what is shown, allowed and opened, and nothing else. Its name is
+    its title."""
+
+    kind: Literal["goal"] = "goal"
+    name: str
+    criteria: tuple[CriterionGiven, ...]
+    agent: str | None = None
+    deadline: str | None = None
+
+    @property
+    def cwd(self) -> None:
+        """It runs nothing."""
+
+
+class GoalEntryRead(Struct, frozen=True, kw_only=True):
+    """A goal of a folder's file, and whether the person has allowed exactly that. `digest` is of
+    the plan and the folder; `why` says what has changed since it was allowed."""
+
+    plan: GoalPlan
+    digest: str
+    is_allowed: bool
+    why: str = ""
+    file: str = ""
+    line: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class FolderEmitters:
     """What a folder's file says. `cwd` is the folder as it was asked for, `folder` the same without
@@ -113,6 +169,7 @@ class FolderEmitters:
     entries: tuple[EmitterEntryRead, ...] = ()
     is_readable: bool = True
     problems: tuple[FileProblem, ...] = ()
+    goals: tuple[GoalEntryRead, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -159,6 +159,7 @@ def configured(entry: EmitterEntryRead, folder: str) -> Emitter:
         prompt=plan.prompt,
         shell=plan.shell,
         every=plan.every,
+        cron=plan.cron,
         ownership=entry.ownership,
         lifespan=entry.lifespan,
         line=entry.line,

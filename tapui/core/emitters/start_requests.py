@@ -55,17 +55,31 @@ class StartRequests:
         emitter.check = ticket = self._tickets.keep(answered)
         return ticket
 
+    def ask_beside(self, emitter: LiveEmitter, shown: MustAsk) -> None:
+        """Ask about changed files of a folder's tools, whose provider runs on with those of before.
+
+        The same change is not asked about again once the person has said no.
+        """
+        if emitter.approval is not None:
+            waits: MustAsk = emitter.approval.subject
+            if waits.digest == shown.digest:
+                return
+            self.withdraw(emitter, "its files have changed once more")
+        if shown.digest != emitter.refused:
+            self.ask(emitter, shown)
+
     def ask(self, emitter: LiveEmitter, shown: MustAsk) -> None:
         """Ask the person whether it may start; in unattended sessions it does not.
 
         Of a folder's emitters, the person is asked in any of its sessions.
         """
+        self.withdraw(emitter, "it is asked about anew")
         sessions = [emitter.session] if emitter.is_provider else emitter.folder.sessions
         if all(one.view.unattended for one in sessions):
-            self._emitters.set(emitter, "configured", NOT_ASKED_HERE)
+            self._rest(emitter, NOT_ASKED_HERE)
             return
-        if not self._may_ask(emitter):
-            self._emitters.set(emitter, "configured", _TOO_OFTEN)
+        if not emitter.folder.may_ask(self._clock.now):
+            self._rest(emitter, _TOO_OFTEN)
             return
         detail = {
             "emitterId": emitter.id,
@@ -83,18 +97,13 @@ class StartRequests:
             on_expired=partial(self._expired, emitter),
             session_id=emitter.session.id,
         )
-        self._emitters.set(emitter, "asking", shown.why or None)
+        state = "asking" if emitter.run is None else emitter.state
+        self._emitters.set(emitter, state, shown.why or None)
 
-    def _may_ask(self, emitter: LiveEmitter) -> bool:
-        """Count a question; return whether the person may be asked it. A file can be written over
-        and over, until the person answers by mistake."""
-        now, folder = self._clock.now, emitter.folder
-        while folder.asked and folder.asked[0] <= now - limits.ASKED_AGAIN_SECONDS:
-            folder.asked.popleft()
-        if len(folder.asked) >= limits.ASKED_AGAIN + 3 * folder.entries:
-            return False
-        folder.asked.append(now)
-        return True
+    def _rest(self, emitter: LiveEmitter, why: str) -> None:
+        """It may not start; what runs of it by an earlier consent runs on."""
+        state = "configured" if emitter.run is None else emitter.state
+        self._emitters.set(emitter, state, why)
 
     def withdraw(self, emitter: LiveEmitter, reason: str) -> MustAsk | None:
         """The person's answer is not wanted any more; return what they were shown.
@@ -114,13 +123,15 @@ class StartRequests:
         if emitter.approval is not decided.waiting:
             return
         emitter.approval = None
-        if decided.verdict != "approve":
-            self._emitters.set(emitter, "configured", decided.reason or "it was not allowed")
-            return
         shown: MustAsk = decided.waiting.subject
+        if decided.verdict != "approve":
+            emitter.refused = shown.digest
+            self._rest(emitter, decided.reason or "it was not allowed")
+            return
         answer = decided.answer if isinstance(decided.answer, dict) else {}
         ticket = self._ask_shell(emitter, partial(self._kept, emitter))
-        self._emitters.set(emitter, "queued")
+        if emitter.run is None:
+            self._emitters.set(emitter, "queued")
         keep = KeepConsent(
             ticket,
             emitter.folder.path,
@@ -135,18 +146,26 @@ class StartRequests:
         if emitter.approval is waiting:
             emitter.approval = None
             why = "you did not answer in time whether it may start"
-            self._emitters.set(emitter, "configured", why)
+            self._rest(emitter, why)
 
     def _kept(self, emitter: LiveEmitter, fault: str | None) -> None:
         """Consent is kept, or could not be: then nothing starts."""
         if fault is not None:
             emitter.error = f"the consent could not be kept: {fault}"
-            self._emitters.set(emitter, "configured", emitter.error)
+            self._rest(emitter, emitter.error)
             return
-        self.check(emitter)
+        self._check_allowed(emitter)
         for other in list(self._emitters.by_id.values()):
             # Each session has a provider of its own, and the person was asked for each.
             if other.approval is not None and other.entry_key == emitter.entry_key:
                 self.withdraw(other, "it was allowed for another session")
-                self._emitters.set(other, "queued")
-                self.check(other)
+                self._check_allowed(other)
+
+    def _check_allowed(self, emitter: LiveEmitter) -> None:
+        """It was allowed: start it, unless it runs and takes over what was allowed by itself."""
+        is_running = emitter.run is not None
+        if not is_running:
+            self._emitters.set(emitter, "queued")
+        else:
+            self._emitters.set(emitter, emitter.state)
+        self.check(emitter, is_again=is_running)

@@ -44,7 +44,7 @@ def _fits(rule: ActiveRule, subject: Subject, provider: str | None) -> bool | No
 
 
 @dataclass(slots=True)
-class Verdict:
+class GateVerdict:
     """What the rules of a session say about a call, before any provider was asked."""
 
     denied_by: str | None = None
@@ -131,9 +131,9 @@ def _named(names: Iterable[str | None]) -> str:
     return ", ".join(quoted[:_WARNED_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
-def judge(index: RuleIndex, tool: str, provider: str | None, args: Raw) -> Verdict:
+def judge(index: RuleIndex, tool: str, provider: str | None, args: Raw) -> GateVerdict:
     """Try all rules on a call; the first static deny settles it."""
-    verdict = Verdict()
+    verdict = GateVerdict()
     entries = index.of_tool.get(tool)
     if entries is None:
         entries = index.of_any
@@ -254,7 +254,7 @@ class Gates:
         """Whether `take` has something to hand over."""
         return bool(self._settled)
 
-    def begin(self, inquiry: Inquiry, verdict: Verdict, args: Raw) -> None:
+    def begin(self, inquiry: Inquiry, verdict: GateVerdict, args: Raw) -> None:
         """Ask every provider whose gate matches, all at once."""
         out, session = self._out, inquiry.session
         inquiry.contexts = verdict.contexts

@@ -11,7 +11,7 @@ from tapui.core.context import CorePart
 from tapui.core.deadlines import Due
 from tapui.core.model import ConnectedProvider, OpenSession, RegisteredTool
 from tapui.core.providers import instances
-from tapui.schemas.descriptions import remote_reference
+from tapui.schemas.references import remote_reference
 from tapui.wire import limits
 from tapui.wire.codec import compact, decode_object, depth_exceeds, require_object
 from tapui.wire.errors import ErrorCode, WireError
@@ -243,13 +243,21 @@ class ToolTable(CorePart):
         when = min(now + limits.TOOLS_QUIET, session.tools_changed_since + limits.TOOLS_QUIET_MAX)
         session.tools_changed = self._deadlines.add(when, Due.TOOLS_CHANGED, session)
 
+    def filter_changed(self, session: OpenSession) -> None:
+        """The person has switched tools off or on: tell the host soon."""
+        self._changed(session)
+
     def agents_changed(self, session: OpenSession) -> None:
         """Other tools are on the agents' allowlists: tell the host soon."""
         self._changed(session)
 
     def offer(self, session: OpenSession) -> list[OfferedTool]:
         """Return the session's complete list, in order of registration."""
-        return [instances.offered(session, entry) for entry in session.tools.values()]
+        return [instances.offered(session, one) for one in session.tools_on()]
+
+    def registered(self, session: OpenSession) -> list[OfferedTool]:
+        """Return the same with what the person has switched off."""
+        return [instances.offered(session, one) for one in session.tools.values()]
 
     def agents(self, session: OpenSession) -> list[AgentTools] | None:
         """Return the definitions of the tools on each custom agent's allowlist."""
@@ -259,7 +267,7 @@ class ToolTable(CorePart):
                 [
                     instances.offered(session, session.tools[name])
                     for name in names
-                    if name in session.tools
+                    if name in session.tools and not session.has_off(session.tools[name])
                 ],
             )
             for agent, names in session.agents.items()

@@ -60,9 +60,9 @@ class RunEnded(RunnerMessage, tag="run.ended", frozen=True):
     """The end of a run, after all of its lines: an exit `code`, a `signal` (its name), or an
     `error`: it could not be started, or `is_lost` with the helper.
 
-    `last_words` are its last lines, filtered or not. `left` names processes that it left running
-    (program and id): they gave themselves a session, and the run was not stopped. `is_held`: a
-    process that is not the run's any more kept its output open.
+    `last_words` are its last lines, filtered or not; `last_error` is the last one on stderr. `left`
+    names processes that it left running (program and id): they gave themselves a session, and the
+    run was not stopped. `is_held`: a process that is not the run's any more kept its output open.
     """
 
     run: str
@@ -72,6 +72,7 @@ class RunEnded(RunnerMessage, tag="run.ended", frozen=True):
     signal: str | None = None
     error: str | None = None
     last_words: list[str] = []
+    last_error: str = ""
     left: list[str] = []
     is_held: bool = False
     is_lost: bool = False

@@ -3,6 +3,8 @@
 from tapui.core.emitters.emitter import LiveRun
 from tapui.core.runs.reports import RunEnded
 from tapui.projection.summary import one_line
+from tapui.secret import without_begun
+from tapui.wire import limits
 from tapui.wire.emitters import RunStatus
 
 
@@ -44,3 +46,16 @@ def code_of(end: RunEnded) -> str:
     if end.code:
         return f"EXIT_{end.code}"
     return "NOT_STARTED" if end.error is not None else ""
+
+
+def error_of(end: RunEnded, status: RunStatus) -> str | None:
+    """Return the code of a run that failed, and the beginning of its last line on stderr.
+
+    A word at the cut is left out: half a secret would not be known as one and masked.
+    """
+    if status not in ("failure", "lost"):
+        return None
+    code, line = code_of(end), end.last_error
+    if len(line) > limits.MAX_SPAN_ERROR:
+        line = without_begun(line[: limits.MAX_SPAN_ERROR])
+    return f"{code}: {line}" if line else code

@@ -4,6 +4,7 @@ A run of a command is the runner's; a run of a prompt is an inject, and ends whe
 taken it. A run never begins before the one before has ended.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -33,6 +34,7 @@ from tapui.core.runs.reports import (
 )
 from tapui.core.runs.run_ends import (
     code_of,
+    error_of,
     exit_words,
     fault_of,
     fault_with_last_words,
@@ -74,11 +76,15 @@ class Runs(CorePart):
         super().__post_init__()
         self.start_requests.on_checked = self._checked
         self.injects.became, self.injects.changed = self._became, self._brake_changed
+        self.others: dict[str, Callable[[RunReport], None]] = {}
+        """What takes the reports of runs that are no emitter's, by their ids."""
 
     # Orders
 
-    def start(self, emitter: LiveEmitter) -> None:
-        """Start an emitter that is at rest: its runs are counted anew."""
+    def start(self, emitter: LiveEmitter, *, is_due: bool = False) -> None:
+        """Start an emitter that is at rest: its runs are counted anew. One with a cron expression
+        waits for its time, unless it `is_due`."""
+        emitter.is_due = is_due
         emitter.runs = emitter.failures = emitter.ends_soon = 0
         emitter.error = None
         emitter.plan = emitter.entry.plan
@@ -126,6 +132,7 @@ class Runs(CorePart):
     def run_now(self, emitter: LiveEmitter) -> None:
         """Begin the next run of an emitter that waits for it, or is paused."""
         emitter.aim = "go on"
+        emitter.is_due = True
         self._prepare(emitter)
 
     def restart(self, emitter: LiveEmitter) -> None:
@@ -164,8 +171,12 @@ class Runs(CorePart):
     # Beginning
 
     def due(self, emitter: LiveEmitter) -> None:
-        """Begin the next run, whose time has come."""
+        """Begin the next run, whose time has come. A time of the calendar may have moved since."""
+        if emitter.plan.cron and (self._clock.until(emitter.next_run_at or "") or 0.0) > 0:
+            self._wait_for_time(emitter, emitter.plan.cron, emitter.why)
+            return
         emitter.deadline = emitter.next_run_at = None
+        emitter.is_due = True
         session = emitter.session
         if emitter.is_prompt and (session.is_busy or session.awaits_turn):
             self._defer(emitter)
@@ -177,7 +188,16 @@ class Runs(CorePart):
         if not is_again:
             self._settle(emitter, standing)
         elif isinstance(standing, MustAsk):
-            self.restart(emitter)
+            if emitter.plan.is_folder_tools and emitter.run is not None:
+                self.start_requests.ask_beside(emitter, standing)
+            else:
+                self.restart(emitter)
+        elif (
+            isinstance(standing, MayStart)
+            and self.start_requests.withdraw(emitter, "its files are as you allowed them")
+            is not None
+        ):
+            self.emitters.set(emitter, emitter.state)
 
     def check_again(self, emitter: LiveEmitter) -> None:
         """Find out whether an emitter may run on: files that its command names may have changed."""
@@ -215,25 +235,31 @@ class Runs(CorePart):
         if emitter.plan.runs == "timed" and emitter.runs:
             emitter.failures += 1
             self.lines.say(emitter, f"cannot run: {why}", is_fault=emitter.failures == 1)
-            self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
+            self._wait_for_next(emitter, why)
         else:
             self.emitters.set(emitter, "error", why)
 
     def _defer(self, emitter: LiveEmitter) -> None:
         """Leave out a prompt that is due in a busy session, or let it wait until that is idle."""
         if emitter.plan.runs == "timed":
-            pause = float(emitter.plan.every or 1)
-            words = interval_text(pause)
-            self.lines.say(emitter, f"deferred: the session is busy; next in {words}")
-            self._wait(emitter, pause)
+            cron, pause = emitter.plan.cron, float(emitter.plan.every or 1)
+            words = f"by cron {cron}" if cron else f"in {interval_text(pause)}"
+            self.lines.say(emitter, f"deferred: the session is busy; next {words}")
+            if cron:
+                self._wait_for_time(emitter, cron)
+            else:
+                self._wait(emitter, pause)
         else:
             self.emitters.set(emitter, "waiting", "the session is busy")
 
     def _begin(self, emitter: LiveEmitter) -> None:
         session, plan = emitter.session, emitter.plan
+        if plan.cron and not emitter.is_due:
+            self._wait_for_time(emitter, plan.cron)
+            return
         is_busy = session.is_busy or session.awaits_turn
         if emitter.is_prompt and is_busy and plan.runs in ("timed", "idle"):
-            if emitter.runs == 0:
+            if emitter.runs == 0 and not plan.cron:
                 self.emitters.set(emitter, "waiting", "the session is busy")
             else:
                 self._defer(emitter)
@@ -245,6 +271,7 @@ class Runs(CorePart):
             self.emitters.set(emitter, "error", error.text)
             return
         emitter.runs += 1
+        emitter.is_due = False
         emitter.run = run = LiveRun(
             id=self._ids.id("r"),
             is_prompt=emitter.is_prompt,
@@ -257,12 +284,14 @@ class Runs(CorePart):
         emitter.last_run_at = run.began_at
         emitter.parent = (run.trace_id, run.span_id)
         if run.number == 1:
-            self.lines.say(emitter, beginning(emitter))
+            self.lines.say(emitter, beginning(emitter), run=run)
         if emitter.is_prompt:
             self._send(emitter)
         else:
             self.emitters.by_run[run.id] = emitter
-            self._out.effects.append(StartRun(run.id, plan, emitter.rules, emitter.token))
+            apart = emitter.session.id if emitter.session.is_apart else None
+            start = StartRun(run.id, plan, emitter.rules, emitter.token, session=apart)
+            self._out.effects.append(start)
             self.emitters.show(emitter)
 
     def _send(self, emitter: LiveEmitter) -> None:
@@ -284,6 +313,11 @@ class Runs(CorePart):
 
     def reported(self, report: RunReport) -> None:
         """Take a runner's report; those of a run that is forgotten are ignored."""
+        is_end = isinstance(report, RunEnded)
+        other = self.others.pop(report.run, None) if is_end else self.others.get(report.run)
+        if other is not None:
+            other(report)
+            return
         if isinstance(report, RunEnded):
             self._ended(report)
             return
@@ -296,9 +330,10 @@ class Runs(CorePart):
                 if not emitter.run.is_stopping:
                     self.emitters.set(emitter, "running", emitter.why)
             case RunLines():
-                self.lines.take(emitter, emitter.run.tally, report.lines)
+                self.lines.take(emitter, emitter.run, report.lines)
             case RunCounted():
                 emitter.run.counts = report.counts
+                self.traces.routed(emitter, emitter.run)
                 self.emitters.show_counts(emitter)
             case RunFiltered(version=version, error=error):
                 if error is not None and version == emitter.filter_version:
@@ -380,66 +415,68 @@ class Runs(CorePart):
         is_soon = self._clock.now - run.began < limits.PROVIDER_STEADY
         emitter.ends_soon = emitter.ends_soon + 1 if is_soon else 0
         emitter.error = fault_with_last_words(end) if is_failure else None
-        self.traces.run_ended(emitter, run, status, code_of(end))
+        self.traces.run_ended(emitter, run, status, code_of(end), error_of(end, status))
         if emitter.aim == "restart":
             self.start(emitter)
         elif emitter.aim == "pause":
             if is_used_up(emitter.plan, emitter.runs):
-                self._complete(emitter)
+                self._complete(emitter, run)
             else:
                 self.emitters.set(emitter, "paused")
         elif emitter.aim == "stop":
-            self.lines.say(emitter, "stopped")
+            self.lines.say(emitter, "stopped", run=run)
             self.emitters.set(emitter, "stopped")
         else:
-            self._follow(emitter, end, status)
+            self._follow(emitter, run, end, status)
 
-    def _follow(self, emitter: LiveEmitter, end: RunEnded, status: RunStatus) -> None:
+    def _follow(self, emitter: LiveEmitter, run: LiveRun, end: RunEnded, status: RunStatus) -> None:
         """Let the schedule decide what follows a run that has ended by itself."""
         plan, fault = emitter.plan, fault_of(end)
         if plan.runs == "provider":
             # It is started again for as long as its session is there.
             pause = pause_after_exit(emitter.ends_soon)
             how = fault or f"exited {exit_words(end)}"
-            self.lines.say(emitter, f"{how}; starts again in {interval_text(pause)}")
+            self.lines.say(emitter, f"{how}; starts again in {interval_text(pause)}", run=run)
             self._wait(emitter, pause, how)
         elif plan.runs == "continuous":
             if end.is_lost:
                 pause = pause_after_loss(plan, emitter.failures)
                 words = f"lost: {emitter.error}; next in {interval_text(pause)}"
-                self.lines.say(emitter, words, is_fault=True)
+                self.lines.say(emitter, words, is_fault=True, run=run)
                 self._wait(emitter, pause, emitter.error)
             elif end.error is not None:
-                self.lines.say(emitter, f"failed: {end.error}", is_fault=True)
+                self.lines.say(emitter, f"failed: {end.error}", is_fault=True, run=run)
                 self.emitters.set(emitter, "error", fault)
             else:
                 is_fault = status == "failure"
-                self.lines.say(emitter, f"exited {exit_words(end)}", is_fault=is_fault)
+                self.lines.say(emitter, f"exited {exit_words(end)}", is_fault=is_fault, run=run)
                 self.emitters.set(emitter, "exited")
         elif plan.runs == "oneTime":
             if fault is not None:
-                self.lines.say(emitter, f"failed: {fault}", is_fault=True)
+                self.lines.say(emitter, f"failed: {fault}", is_fault=True, run=run)
                 self.emitters.set(emitter, "error", fault)
             else:
-                self._complete(emitter)
+                self._complete(emitter, run)
         else:
             if fault is not None:
                 # The first of several in a row: the others are in the stream, and prompt nothing.
                 is_first = emitter.failures == 1
-                self.lines.say(emitter, f"run failed: {fault}", is_fault=is_first)
+                self.lines.say(emitter, f"run failed: {fault}", is_fault=is_first, run=run)
             if is_used_up(plan, emitter.runs):
-                self._complete(emitter)
+                self._complete(emitter, run)
             elif plan.runs == "idle":
                 self.emitters.set(emitter, "waiting")
                 self.session_idle(emitter.session)
             else:
-                self._wait(emitter, pause_after(plan, emitter.failures), fault)
+                self._wait_for_next(emitter, fault)
 
-    def _complete(self, emitter: LiveEmitter) -> None:
+    def _complete(self, emitter: LiveEmitter, run: LiveRun) -> None:
         if emitter.plan.runs == "oneTime":
-            self.lines.say(emitter, "completed one run")
+            self.lines.say(emitter, "completed one run", run=run)
         else:
-            self.lines.say(emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs")
+            self.lines.say(
+                emitter, f"completed {emitter.runs} of {emitter.plan.max_runs} runs", run=run
+            )
         self.emitters.set(emitter, "completed")
 
     def _wait(self, emitter: LiveEmitter, seconds: float, why: str | None = None) -> None:
@@ -447,6 +484,28 @@ class Runs(CorePart):
         self._deadlines.cancel(emitter.deadline)
         emitter.deadline = self._deadlines.add(self._clock.now + seconds, Due.EMITTER, emitter)
         emitter.next_run_at = self._clock.timestamp(seconds)
+        self.emitters.set(emitter, "waiting", why)
+
+    def _wait_for_next(self, emitter: LiveEmitter, why: str | None) -> None:
+        """Let an emitter on a schedule wait for its next run, after one that has ended."""
+        if emitter.plan.cron:
+            self._wait_for_time(emitter, emitter.plan.cron, why)
+        else:
+            self._wait(emitter, pause_after(emitter.plan, emitter.failures), why)
+
+    def _wait_for_time(self, emitter: LiveEmitter, cron: str, why: str | None = None) -> None:
+        """Let an emitter wait for the next time of its cron expression. Deadlines are of the steady
+        clock, which stands still while the machine sleeps: so `due` looks again before long."""
+        emitter.is_due = False
+        at = self._clock.next_time(cron)
+        if at is None:
+            emitter.error = f"the time of its cron expression never comes: {cron}"
+            self.emitters.set(emitter, "error", emitter.error)
+            return
+        left = min(self._clock.until(at) or 0.0, limits.CRON_LOOK)
+        self._deadlines.cancel(emitter.deadline)
+        emitter.deadline = self._deadlines.add(self._clock.now + left, Due.EMITTER, emitter)
+        emitter.next_run_at = at
         self.emitters.set(emitter, "waiting", why)
 
     # Sessions

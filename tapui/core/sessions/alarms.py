@@ -12,6 +12,7 @@ from tapui.core.context import CoreContext
 from tapui.core.deadlines import Deadline, Due
 from tapui.projection.now import loop_of
 from tapui.projection.state import is_unsettled
+from tapui.projection.words import CONTEXT_FULL, CONTEXT_HIGH, context_share
 from tapui.settings.settings import Alarming
 from tapui.wire import events as ev
 from tapui.wire.subjects import Alarm, Session
@@ -50,6 +51,8 @@ class Alarms:
         self._looks_for_loops = setting.failing
         self._busy: dict[str, BusySession] = {}
         self._waiting: dict[str, WaitingRequest] = {}
+        self._full: dict[str, Alarm] = {}
+        """The alarms about contexts that are nearly full, by session."""
         self._table: dict[type[ev.Event], Any] = {
             ev.SessionOpened: self._session,
             ev.SessionUpdated: self._session,
@@ -85,6 +88,7 @@ class Alarms:
 
     def _session(self, event: ev.SessionOpened | ev.SessionUpdated) -> None:
         session: Session = event.session
+        self._context(session)
         if session.state != "busy":
             self._rests(session.id)
         elif session.id not in self._busy:
@@ -93,9 +97,26 @@ class Alarms:
 
     def _replaced(self, event: ev.SessionReplaced) -> None:
         self._rests(event.replaces)
+        self._has_room(event.replaces)
 
     def _closed(self, event: ev.SessionClosed) -> None:
         self._rests(event.session_id)
+        self._has_room(event.session_id)
+
+    def _context(self, session: Session) -> None:
+        """One alarm while a context is nearly full; it ends once there is room again."""
+        share = context_share(session.context)
+        if share is None or (share >= CONTEXT_FULL) == (session.id in self._full):
+            return
+        if share >= CONTEXT_FULL:
+            alarm = Alarm(self._ids.id("al"), "context", self._clock.timestamp(), session.id)
+            self._full[session.id] = self._raise(replace(alarm, why=f"{share:.0%}"))
+        elif share < CONTEXT_HIGH:
+            self._has_room(session.id)
+
+    def _has_room(self, session_id: str) -> None:
+        if (alarm := self._full.pop(session_id, None)) is not None:
+            self._clear(alarm)
 
     def _rests(self, session_id: str) -> None:
         """No turn of a session is under way."""
@@ -130,8 +151,8 @@ class Alarms:
         busy, call = self._busy.get(event.session_id), event.call
         turns = self._out.state.turns.get(event.session_id)
         turn = turns.running if turns is not None else None
-        has_failed = call.state == "failed" or call.exit_code
-        if busy is None or turn is None or not has_failed or not self._looks_for_loops:
+        may_have_failed = call.state == "failed" or call.exit_code
+        if busy is None or turn is None or not may_have_failed or not self._looks_for_loops:
             return
         loop = loop_of(turn)
         if loop is None:

@@ -12,12 +12,15 @@ from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Due
 from tapui.core.emitters.folders import EmitterFolders
+from tapui.core.goals.goals import Goals
 from tapui.core.hooks.gates import Gates
 from tapui.core.hooks.prompts import Prompts
 from tapui.core.mcp_servers import McpServers
 from tapui.core.model import ConnectedProvider, OpenSession
+from tapui.core.proof.person_checks import PersonChecks
 from tapui.core.providers.binding import Binding
 from tapui.core.providers.identity import Providers
+from tapui.core.providers.switches import ToolSwitches
 from tapui.core.providers.tools import Claimant, ToolTable, check_conflicts
 from tapui.core.sessions.membership import Membership
 from tapui.core.sessions.orders import Orders
@@ -58,15 +61,20 @@ class Endings(CorePart):
     traces: Traces
     emitter_folders: EmitterFolders
     mcp_servers: McpServers
+    person_checks: PersonChecks
+    tool_switches: ToolSwitches
+    goals: Goals
 
     def close(self, session: OpenSession, reason: str) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""
         if not session.is_open:
             return
+        self.goals.session_ended(session)
         session.is_open = False
         self.sessions.remove(session)
         self.tools.settle(session)
         self.emitter_folders.session_ended(session)
+        self.person_checks.session_ended(session)
         self.mcp_servers.sessions_changed()
         for call in [call for call in self.calls.pending.values() if call.session is session]:
             self.calls.cancel(
@@ -158,6 +166,8 @@ class Endings(CorePart):
         current.former_ids = (former.id, *former.former_ids)[: limits.MAX_FORMER_IDS]
         self.budgets.replace_session(former, current)
         self.emitter_folders.session_replaced(former, current)
+        self.person_checks.session_ended(former)
+        self.tool_switches.replace_session(former, current)
         self.mcp_servers.sessions_changed()
         self.injects.replace_session(former, current)  # what was sent ends in the current one
         self.gates.replace_session(former, current)

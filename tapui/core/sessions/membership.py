@@ -20,7 +20,16 @@ from tapui.wire.host import HostSessionClosed
 from tapui.wire.message import Tool
 
 READ_ONLY_BUILTINS = frozenset(
-    {"tap_list_streams", "tap_stream_history", "tap_get_session_state", "tap_list_emitters"}
+    {
+        "tap_list_streams",
+        "tap_stream_history",
+        "tap_get_session_state",
+        "tap_list_emitters",
+        "tap_list_goals",
+        "tap_verify_goal_output",
+        "tap_audit_claims",
+        "tap_query_records",
+    }
 )
 
 

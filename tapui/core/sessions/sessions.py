@@ -15,13 +15,14 @@ from tapui.core.context import CoreContext, CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadline, Due
 from tapui.core.model import Connection, OpenSession, Standing
+from tapui.core.traces import Traces
 from tapui.core.trust.grants import Grant
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import SessionUpdated
 from tapui.wire.message import ActiveSession
 from tapui.wire.provider import SessionsUpdated
-from tapui.wire.subjects import ContextUse, Subagent
+from tapui.wire.subjects import ContextUse, SpanStatus, Subagent
 
 
 class UnknownSessionError(Exception):
@@ -212,6 +213,7 @@ class Subagents(CorePart):
     """Follows the subagents of all sessions."""
 
     sessions: OpenSessions
+    traces: Traces
 
     def started(
         self,
@@ -236,6 +238,7 @@ class Subagents(CorePart):
             display_name=None if display_name is None else display_name[: limits.MAX_NAME],
         )
         self.sessions.update(session, subagents=[*shown, new])
+        self.traces.agent_began(session, child_id, agent, tool_call_id)
 
     def ended(
         self,
@@ -255,6 +258,8 @@ class Subagents(CorePart):
             for one in session.view.subagents
         ]
         self.sessions.update(session, subagents=shown)
+        status: SpanStatus = "ok" if state == "completed" else "error"
+        self.traces.agents_ended(session, status, tool_call_id=tool_call_id)
 
     def stopped(self, session: OpenSession, child_id: str) -> None:
         """Show a subagent as failed: its turn was stopped."""
@@ -263,6 +268,7 @@ class Subagents(CorePart):
             for one in session.view.subagents
         ]
         self.sessions.update(session, subagents=shown)
+        self.traces.agents_ended(session, "cancelled", child_id=child_id)
 
     def context_used(self, session: OpenSession, child_id: str, use: ContextUse) -> None:
         """Show how full a subagent's context is."""
@@ -275,6 +281,7 @@ class Subagents(CorePart):
     def turn_ended(self, session: OpenSession, state: Literal["completed", "failed"]) -> None:
         """Show as ended what runs: the turn is over, and nothing runs on its own."""
         self.sessions.update(session, subagents=all_ended(session.view.subagents, state))
+        self.traces.agents_ended(session, "ok" if state == "completed" else "cancelled")
 
 
 def all_ended(

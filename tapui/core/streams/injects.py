@@ -120,10 +120,11 @@ class Injects:
             self._clock.now + limits.TURN_TIMEOUT, Due.TURN, session
         )
         sender, prompt = joined(sent)
-        self._out.send(session.host, SessionSend(session.id, prompt, sender))
+        self._traces.prompt_began(session)
+        traceparent = self._traces.sent_along(session, first.parent)
+        self._out.send(session.host, SessionSend(session.id, prompt, sender, traceparent))
         session.turn_of = sent
         session.dispatched = (self._clock.now, self._clock.timestamp())
-        self._traces.prompt_began(session)
         for one in sent:
             self._tell(one, "sent")
             self._show(one.source)

@@ -21,6 +21,39 @@ _LINE_BYTES = 300
 """What a line takes beside its text."""
 
 
+class LevelRuns:
+    """The levels of a stream's lines, as runs of lines with the same one: the newest
+    `limits.LEVEL_RUNS` of them."""
+
+    __slots__ = ("_runs", "last")
+
+    def __init__(self, before: int) -> None:
+        self._runs: deque[tuple[int, Level]] = deque(maxlen=limits.LEVEL_RUNS)
+        """The number of the first line of each run."""
+        self.last = before
+
+    def add(self, seq: int, level: Level) -> None:
+        if not self._runs or self._runs[-1][1] != level:
+            self._runs.append((seq, level))
+        self.last = seq
+
+    def counts(self, first: int, last: int) -> dict[str, int]:
+        """Return how many of the lines from `first` to `last` have each level; under "" those of
+        which it is not known any more."""
+        found: dict[str, int] = {}
+        end = min(last, self.last)
+        for begin, level in reversed(self._runs):
+            if begin <= end:
+                count = end - max(begin, first) + 1
+                found[level] = found.get(level, 0) + count
+                end = max(begin, first) - 1
+            if end < first:
+                break
+        if (left := last - first + 1 - sum(found.values())) > 0:
+            found[""] = left
+        return found
+
+
 @dataclass(slots=True, eq=False)
 class StreamLog:
     """The newest lines of one stream; `count` is all lines ever posted, `size` bytes in memory."""
@@ -28,6 +61,12 @@ class StreamLog:
     count: int = 0
     size: int = 0
     lines: deque[Line] = field(default_factory=lambda: deque(maxlen=limits.STREAM_LINES))
+    by_agent: deque[int] = field(default_factory=lambda: deque(maxlen=limits.STREAM_LINES))
+    """The numbers of those lines that the session's agent posted."""
+    levels: LevelRuns = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.levels = LevelRuns(self.count)
 
 
 def full_name(stream: str, provider: str) -> str:
@@ -91,6 +130,8 @@ class Streams:
         event: str,
         metadata: Raw | None,
         provider_id: str | None = None,
+        dropped: int = 0,
+        waited: int = 0,
     ) -> Line:
         """Append a line. Raises `PAYLOAD_TOO_LARGE` for one stream too many."""
         name = full_name(stream, provider)
@@ -107,8 +148,9 @@ class Streams:
             event=event,
             metadata=None if metadata is None else compact(metadata),
         )
+        log.levels.add(line.seq, level)
         self._keep(session_id, log, line)
-        self._out.emit(StreamPosted(session_id, name, line, provider_id))
+        self._out.emit(StreamPosted(session_id, name, line, provider_id, dropped, waited))
         return line
 
     def _keep(self, session_id: str, log: StreamLog, line: Line) -> None:

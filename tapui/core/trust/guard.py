@@ -391,8 +391,10 @@ class PersonGuard(CorePart):
 def _asked_for(held: Held) -> dict[str, Any]:
     """Return what a message wants, as the person is shown it."""
     message = held.message
-    about = getattr(message, "approval_id", None) or getattr(message, "session_id", None)
-    fields = {"about": about}
+    ids = (
+        getattr(message, name, None) for name in ("approval_id", "goal_id", "finding", "session_id")
+    )
+    fields = {"about": next(filter(None, ids), None)}
     fields |= {name: getattr(message, name, None) for name in ("decision", "tool")}
     return {
         "command": held.connection.name,

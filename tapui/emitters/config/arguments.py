@@ -1,4 +1,4 @@
-"""What the model's tools are given, as what is asked of the gateway.
+"""Reads the arguments of the `tap_...` tools about emitters into messages to the gateway.
 
 Arguments have the spellings of a file's keys, and those of the earlier extension's tools.
 """
@@ -46,6 +46,7 @@ class ToolArguments:
     expected."""
 
     def __init__(self, given: dict[str, Any]) -> None:
+        # Arguments have no lines, which are what `Problems` reports faults by.
         self._problems = Problems("arguments", lambda _path: (1, 1))
         self._fields = Fields({**given, **_bare_streams(given)}, (), self._problems)
 
@@ -73,6 +74,7 @@ class ToolArguments:
             shell=entry.shell,
             cwd=entry.cwd,
             every=entry.schedule.seconds,
+            cron=entry.schedule.cron or None,
             max_runs=entry.max_runs,
             include_stderr=entry.include_stderr,
             rules=list(entry.rules),

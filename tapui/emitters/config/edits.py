@@ -13,8 +13,9 @@ import msgspec
 
 from tapui.core.emitters.plans import interval_text
 from tapui.emitters.config.document import JsonDocument, UnreadableError
-from tapui.emitters.config.entries import EmitterEntry, StreamEntry, normalised_name
+from tapui.emitters.config.entries import EmitterEntry, ProviderEntry, StreamEntry, normalised_name
 from tapui.emitters.config.entry_keys import (
+    CRON_KEY,
     FILTER_KEYS,
     FLAT_KEYS,
     INJECTOR_KEYS,
@@ -219,7 +220,7 @@ def _lines(value: Any, unit: str) -> list[str]:
 _OWNER_KEYS = ("ownership", "managedBy")
 _SPELLINGS: dict[str, tuple[str, ...]] = {
     "stream": STREAM_KEYS,
-    "schedule": (*INTERVAL_KEYS, "runSchedule"),
+    "schedule": (*INTERVAL_KEYS, CRON_KEY, "runSchedule"),
     "filter": (*FILTER_KEYS, *FLAT_KEYS),
     "ownership": _OWNER_KEYS,
     "sessionInjector": INJECTOR_KEYS,
@@ -267,8 +268,23 @@ def stream_values(entry: StreamEntry) -> dict[str, Any]:
     }
 
 
+def provider_values(entry: ProviderEntry) -> dict[str, Any]:
+    """Return what a provider's keys mean, as `emitter_values` does."""
+    return {
+        "name": entry.name,
+        "description": entry.description or None,
+        "command": entry.command,
+        "args": list(entry.args) or None,
+        "cwd": entry.cwd,
+        "env": entry.env or None,
+        "autoStart": None if entry.auto_start else False,
+    }
+
+
 def _schedule_values(entry: EmitterEntry) -> dict[str, str]:
     schedule = entry.schedule
+    if schedule.cron:
+        return {CRON_KEY: schedule.cron}
     if schedule.kind == "timed":
         return {"runInterval": interval_text(schedule.seconds or 0)}
     if schedule.kind == "idle":

@@ -1,4 +1,4 @@
-"""What a configuration says: emitters, streams and providers, in one form for all spellings.
+"""What a configuration says: emitters, streams, providers and goals, in one form for all spellings.
 
 It comes from a repository: everything in it is bounded.
 """
@@ -10,6 +10,7 @@ from msgspec import Struct
 from tapui.core.emitters.plans import Schedule
 from tapui.wire import limits
 from tapui.wire.emitters import Delivery, Injector, Lifespan, Ownership
+from tapui.wire.goals import CriterionGiven
 from tapui.wire.limits import MAX_INTERVAL
 from tapui.wire.provider import FilterRule
 
@@ -80,6 +81,19 @@ class ProviderEntry(Struct, frozen=True, kw_only=True):
     description: str = ""
     line: int | None = None
     index: int | None = None
+    is_folder_tools: bool = False
+    """Whether it is tapui's own, of the folder's `tools/`."""
+
+
+class GoalEntry(Struct, frozen=True, kw_only=True):
+    """A goal of each session of the folder. Its name is its title."""
+
+    name: str
+    criteria: tuple[CriterionGiven, ...]
+    agent: str | None = None
+    deadline: str | None = None
+    line: int | None = None
+    index: int | None = None
 
 
 class ConfigProblem(Struct, frozen=True):
@@ -114,6 +128,7 @@ class Configuration(Struct, frozen=True):
     streams: tuple[StreamEntry, ...] = ()
     emitters: tuple[EmitterEntry, ...] = ()
     providers: tuple[ProviderEntry, ...] = ()
+    goals: tuple[GoalEntry, ...] = ()
     problems: tuple[ConfigProblem, ...] = ()
     digest: str = ""
     """Of the file's bytes; empty without one that can be read."""
@@ -139,6 +154,7 @@ MAX_FILE = 1024 * 1024
 MAX_EMITTERS = limits.MAX_FOLDER_EMITTERS
 MAX_STREAMS = 64
 MAX_PROVIDERS = 20
+MAX_FILE_GOALS = 20
 MAX_PATTERN_CHARACTERS = 128 * 1024
 """Characters of all patterns of a file, each counted as 32 at least: compiling takes 4 µs for each
 character, and 0.1 ms for a short pattern."""

@@ -11,6 +11,7 @@ import msgspec
 
 from tapui.core.emitters.plans import Schedule
 from tapui.core.hooks.matching import PatternError
+from tapui.cron import MAX_CRON, fault
 from tapui.emitters.config.entries import (
     MAIN_STREAM,
     MAX_ARGUMENTS,
@@ -175,6 +176,7 @@ def _rule(rule: Any, place: Fields, at: int, patterns: PatternCheck) -> FilterRu
 
 
 INTERVAL_KEYS = ("runInterval", "every")
+CRON_KEY = "cron"
 STREAM_KEYS = ("stream", "channel")
 INJECTOR_KEYS = ("sessionInjector", "subscription")
 _SHELL = re.compile(r"(?!-)[A-Za-z0-9._+-]+|/[^\x00-\x1f\x7f-\x9f]*")
@@ -319,20 +321,38 @@ def _schedule(given: Fields, *, is_prompt: bool) -> Schedule:
     if asked is not None and asked not in _SCHEDULES:
         given.warn("runSchedule", f"it is one of {', '.join(_SCHEDULES)}: not used")
         asked = None
-    key = given.key(*INTERVAL_KEYS)
-    value = "" if key is None else given.values[key]
-    if not isinstance(value, str):
-        raise given.refuse(key, f"an interval is a text such as 30s or 5m, not {quoted(value)}")
-    try:
-        found = schedule_of(value, is_prompt=is_prompt)
-    except IntervalError as error:
-        raise given.refuse(key, str(error)) from None
+    found = _cron_schedule(given) or _interval_schedule(given, is_prompt=is_prompt)
     if asked is None or asked == found.kind:
         return found
     if asked == "oneTime" and found.kind == "continuous":
         return Schedule("oneTime")
     given.warn("runSchedule", f"not used: what else it says means that it runs {found}")
     return found
+
+
+def _cron_schedule(given: Fields) -> Schedule | None:
+    """Return the schedule of a cron expression, None without one."""
+    cron = given.text(CRON_KEY, most=MAX_CRON, what="a cron expression")
+    if cron is None:
+        return None
+    if (interval := given.key(*INTERVAL_KEYS)) is not None:
+        text = f"it has {interval} as well: give an interval, or a cron expression"
+        raise given.refuse(CRON_KEY, text)
+    cron = " ".join(cron.split())
+    if (wrong := fault(cron)) is not None:
+        raise given.refuse(CRON_KEY, wrong)
+    return Schedule("timed", cron=cron)
+
+
+def _interval_schedule(given: Fields, *, is_prompt: bool) -> Schedule:
+    key = given.key(*INTERVAL_KEYS)
+    value = "" if key is None else given.values[key]
+    if not isinstance(value, str):
+        raise given.refuse(key, f"an interval is a text such as 30s or 5m, not {quoted(value)}")
+    try:
+        return schedule_of(value, is_prompt=is_prompt)
+    except IntervalError as error:
+        raise given.refuse(key, str(error)) from None
 
 
 def _shell(given: Fields) -> str | None:

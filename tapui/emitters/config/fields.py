@@ -76,7 +76,7 @@ class Problems:
             return safe_text(path[1], limit=_QUOTED)
         entries = self._whole.get(path[0])
         entry = entries[path[1]] if isinstance(entries, list) and path[1] < len(entries) else None
-        name = entry.get("name") if isinstance(entry, dict) else None
+        name = entry.get("name", entry.get("title")) if isinstance(entry, dict) else None
         return safe_text(name, limit=_QUOTED) if isinstance(name, str) else ""
 
     def all(self) -> tuple[ConfigProblem, ...]:

@@ -17,16 +17,20 @@ from tapui.emitters.config.document import JsonDocument, UnreadableError
 from tapui.emitters.config.entries import (
     MAX_EMITTERS,
     MAX_FILE,
+    MAX_FILE_GOALS,
     MAX_PROVIDERS,
     MAX_STREAMS,
     ConfigProblem,
     Configuration,
     EmitterEntry,
+    GoalEntry,
     ProviderEntry,
     StreamEntry,
 )
 from tapui.emitters.config.entry_keys import PatternCheck, emitter_of, provider_of, stream_of
 from tapui.emitters.config.fields import EntryRefusedError, Fields, JsonPath, Problems, quoted
+from tapui.emitters.config.goal_keys import goal_of
+from tapui.emitters.config.tool_files import with_tools
 from tapui.files.foreign_file import open_within, read_up_to, real_path, reason
 from tapui.text import safe_text
 
@@ -113,12 +117,13 @@ EMITTER_LISTS = ("emitters", "monitors")
 STREAM_LISTS = ("streams", "channels")
 """The documented key, and the old one."""
 PROVIDER_LISTS = ("providers",)
+GOAL_LISTS = ("goals",)
 
-_Entry = TypeVar("_Entry", EmitterEntry, StreamEntry, ProviderEntry)
+_Entry = TypeVar("_Entry", EmitterEntry, StreamEntry, ProviderEntry, GoalEntry)
 
 
 def read(folder: str | Path) -> Configuration:
-    """Read the configuration of a session's folder.
+    """Read the configuration of a session's folder, its `tools/` too.
 
     Every fault is among its problems. Files are read: call it in a thread.
     """
@@ -129,7 +134,7 @@ def read(folder: str | Path) -> Configuration:
         problem = ConfigProblem(safe_text(str(folder)), 1, 1, "", what)
         return Configuration(str(folder), problems=(problem,), is_readable=False)
     found = find(real)
-    return Configuration(real) if found is None else configuration_of(found)
+    return with_tools(Configuration(real) if found is None else configuration_of(found))
 
 
 def configuration_of(found: FoundFile) -> Configuration:
@@ -154,6 +159,9 @@ def read_document(document: JsonDocument, found: FoundFile) -> Configuration:
         EMITTER_LISTS, MAX_EMITTERS, lambda given: emitter_of(given, patterns)
     )
     providers = reader.entries(PROVIDER_LISTS, MAX_PROVIDERS, provider_of)
+    goals = reader.entries(
+        GOAL_LISTS, MAX_FILE_GOALS, goal_of, name_key="title", short_key="criteria"
+    )
     reader.tell_misspelled()
     return Configuration(
         folder=found.folder,
@@ -162,6 +170,7 @@ def read_document(document: JsonDocument, found: FoundFile) -> Configuration:
         streams=streams,
         emitters=emitters,
         providers=providers,
+        goals=goals,
         problems=problems.all(),
         digest=_digest(found.data or b""),
     )
@@ -181,8 +190,16 @@ class _Lists:
         self._top = Fields(document.value, (), problems)
 
     def entries(
-        self, names: tuple[str, ...], most: int, read_one: Callable[[Fields], _Entry]
+        self,
+        names: tuple[str, ...],
+        most: int,
+        read_one: Callable[[Fields], _Entry],
+        *,
+        name_key: str = "name",
+        short_key: str | None = None,
     ) -> tuple[_Entry, ...]:
+        """Read a list. With `short_key` an entry may be a text, which stands for an object with
+        this key alone."""
         key = self._top.key(*names)
         if key is None:
             return ()
@@ -193,14 +210,16 @@ class _Lists:
         found: dict[str, _Entry] = {}
         for at, value in enumerate(listed[:most]):
             path: JsonPath = (key, at)
+            is_short = short_key is not None and isinstance(value, str)
+            fields = {short_key: value} if is_short else value
             try:
-                if not isinstance(value, dict):
+                if not isinstance(fields, dict):
                     raise EntryRefusedError(path, f"this is an object, not {quoted(value)}")
                 line, _ = self._document.place(path)
-                entry = read_one(Fields(value, path, self._problems))
+                entry = read_one(Fields(fields, path, self._problems))
                 if (other := found.get(entry.name)) is not None:
                     what = f"{entry.name} is there already, in line {other.line}"
-                    raise EntryRefusedError((*path, "name"), what)
+                    raise EntryRefusedError((*path, name_key), what)
                 found[entry.name] = replace(entry, line=line, index=at)
             except EntryRefusedError as error:
                 self._problems.error(error.path, str(error))
@@ -215,7 +234,7 @@ class _Lists:
         """Warn of keys that look like one of ours; all others belong to other programs."""
         import difflib
 
-        known = (*EMITTER_LISTS, *STREAM_LISTS, *PROVIDER_LISTS)
+        known = (*EMITTER_LISTS, *STREAM_LISTS, *PROVIDER_LISTS, *GOAL_LISTS)
         for name in list(self._top.values)[:100]:
             if name in known or len(name) > 20:
                 continue

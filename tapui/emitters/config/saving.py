@@ -21,15 +21,23 @@ from tapui.emitters.config.edits import (
     emitter_values,
     index_of,
     new_entry,
+    provider_values,
     renamed,
     stream_values,
     with_value,
     without,
 )
-from tapui.emitters.config.entries import MAX_FILE, Configuration, EmitterEntry, StreamEntry
+from tapui.emitters.config.entries import (
+    MAX_FILE,
+    Configuration,
+    EmitterEntry,
+    ProviderEntry,
+    StreamEntry,
+)
 from tapui.emitters.config.reading import (
     EMITTER_LISTS,
     NEW_FILE,
+    PROVIDER_LISTS,
     STREAM_LISTS,
     FoundFile,
     configuration_of,
@@ -52,7 +60,7 @@ class SaveError(Exception):
     """The configuration is as it was; the text says why."""
 
 
-_Entry = EmitterEntry | StreamEntry
+_Entry = EmitterEntry | StreamEntry | ProviderEntry
 
 
 def save_emitter(folder: str | Path, entry: EmitterEntry) -> Configuration:
@@ -71,6 +79,11 @@ def remove_emitter(folder: str | Path, name: str) -> Configuration:
 def save_stream(folder: str | Path, entry: StreamEntry) -> Configuration:
     """Write a stream, in the place of one with the same name. Raises `SaveError`."""
     return _Saving(folder, STREAM_LISTS, entry.name, lambda _known: entry).save()
+
+
+def save_provider(folder: str | Path, entry: ProviderEntry) -> Configuration:
+    """Write a provider, in the place of one with the same name. Raises `SaveError`."""
+    return _Saving(folder, PROVIDER_LISTS, entry.name, lambda _known: entry).save()
 
 
 def set_injector(
@@ -208,10 +221,14 @@ def _entries(configuration: Configuration, lists: tuple[str, ...]) -> dict[str, 
     entries: tuple[_Entry, ...] = configuration.emitters
     if lists is STREAM_LISTS:
         entries = configuration.streams
+    elif lists is PROVIDER_LISTS:
+        entries = configuration.providers
     return {one.name: one for one in entries}
 
 
 def _values(entry: _Entry) -> dict[str, Any]:
+    if isinstance(entry, ProviderEntry):
+        return provider_values(entry)
     return emitter_values(entry) if isinstance(entry, EmitterEntry) else stream_values(entry)
 
 

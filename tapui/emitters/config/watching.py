@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tapui.emitters.config.entries import Configuration
 from tapui.emitters.config.reading import FILES, OLD_FILES, Signature, read, signature
+from tapui.folder_tools.files import Mark, mark_of
 
 _log = logging.getLogger(__name__)
 
@@ -45,13 +46,17 @@ class NamedFilesChanged:
 ConfigChange = ConfigChanged | NamedFilesChanged
 
 
+_Look = tuple[Signature, Mark]
+"""What changes with a configuration: with its files, and with those of `tools/`."""
+
+
 @dataclass(slots=True)
 class _Watched:
     folder: str
     told: Configuration
-    signature: Signature
+    signature: _Look
     """Of what was told."""
-    seen: Signature
+    seen: _Look
     since: float
     """When `seen` was seen first."""
     names: tuple[str, ...] = ()
@@ -78,7 +83,7 @@ class ConfigWatch:
     def add(self, folder: str | Path, now: float) -> Configuration:
         """Read a folder's configuration, and watch it from now on."""
         paths = _paths(str(folder))
-        before = signature(paths)
+        before = _look_of(str(folder), paths)
         found = self._reads(folder)
         watched = _Watched(str(folder), found, before, before, now, paths=paths)
         self._folders[str(folder)] = watched
@@ -111,13 +116,13 @@ class ConfigWatch:
         return found
 
     def _changed(self, watched: _Watched, now: float) -> Configuration | None:
-        seen = signature(watched.paths)
+        seen = _look_of(watched.folder, watched.paths)
         if seen != watched.seen:
             watched.seen, watched.since = seen, now
         if seen == watched.signature or now - watched.since < SETTLED_SECONDS:
             return None
         found = self._reads(watched.folder)
-        if signature(watched.paths) != seen:
+        if _look_of(watched.folder, watched.paths) != seen:
             return None  # it is being written; the next look sees the rest
         if not found.is_readable and now - watched.since < UNREADABLE_SECONDS:
             return None
@@ -130,14 +135,19 @@ def _paths(folder: str) -> list[str]:
     return [str(Path(folder, name)) for name in (*FILES, *OLD_FILES)]
 
 
+def _look_of(folder: str, paths: list[str]) -> _Look:
+    return signature(paths), mark_of(folder)
+
+
 def _files(watched: _Watched) -> Signature:
     return signature([str(Path(watched.folder, name)) for name in watched.names])
 
 
 def _is_same(before: Configuration, found: Configuration) -> bool:
     """Return whether nothing needs telling: the same file with the same bytes, and readable so."""
-    kept = (before.path, before.digest, before.is_readable, before.problems)
-    return kept == (found.path, found.digest, found.is_readable, found.problems)
+    kept = (before.path, before.digest, before.is_readable, before.problems, before.providers)
+    now = (found.path, found.digest, found.is_readable, found.problems, found.providers)
+    return kept == now
 
 
 def _look_at_files(watched: _Watched, now: float) -> tuple[str, ...]:

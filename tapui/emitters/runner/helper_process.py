@@ -13,7 +13,7 @@ from tapui.runtime.children.lines import LineError
 from tapui.runtime.children.supervisor import ProgramLog, own_program
 
 LEAVE_SECONDS = 5.0
-"""How long it may take to end once the channel is closed, by it or to end it."""
+"""Seconds from the closing of the channel, by either side, until it is killed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ beginning without an end is a line when nothing follows it for a second (a promp
 
 Lines are trimmed, and free of terminal codes and control characters but tabs: neither rules nor
 readers have to know colours, and no program that shows or is sent a line acts upon it. Bytes
-that are no UTF-8 become U+FFFD. Blank lines are left out.
+that are no UTF-8 become U+FFFD. Blank lines are left out. A check's output is laid out for readers
+and for what counts its tests: its blank lines and what it indents can be kept.
 """
 
 import re
@@ -30,9 +31,11 @@ _TERMINAL_CODE = re.compile(
 
 
 class LineReader:
-    """Takes the bytes of one pipe. `truncated` counts lines that were cut."""
+    """Takes the bytes of one pipe. `truncated` counts lines that were cut. With `keeps_layout`
+    blank lines are lines, and only the end of a line is trimmed."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, keeps_layout: bool = False) -> None:
+        self._keeps_layout = keeps_layout
         self.truncated = 0
         self._unread = b""
         """What came, from the line that is read next on."""
@@ -93,7 +96,7 @@ class LineReader:
 
     def rest(self) -> list[str]:
         """Return what has begun as a line: the pipe is quiet, or at its end."""
-        return self._ended_by(b"")
+        return self._ended_by(b"") if self._begun or self._state else []
 
     def _lines(self, block: bytes) -> list[str]:
         """Return whole lines; the first may have begun earlier."""
@@ -110,7 +113,7 @@ class LineReader:
                 lines += self._ended_by(line)
             return lines
         text = block.decode("utf-8", "replace")
-        lines += [line for line in map(str.strip, _shown(text).split("\n")) if line]
+        lines += self._trimmed(_shown(text).split("\n"))
         return lines
 
     def _begin(self, data: bytes) -> None:
@@ -141,8 +144,12 @@ class LineReader:
             self.truncated += 1
             # A character may be cut in two there.
             text = line[:LINE_BYTES].decode("utf-8", "replace").rstrip("\ufffd")
-        text = _shown(text).strip()
-        return [text] if text else []
+        return self._trimmed([_shown(text)])
+
+    def _trimmed(self, lines: list[str]) -> list[str]:
+        if self._keeps_layout:
+            return [line.rstrip() for line in lines]
+        return [line for line in map(str.strip, lines) if line]
 
 
 def _shown(text: str) -> str:

@@ -12,7 +12,8 @@ class RunStart(RunnerMessage, tag="run.start", frozen=True):
     With `args` it is a program, which gets them, and no shell runs it.
 
     `run` is an id that was never used before. Lines of stderr are only last words without
-    `include_stderr`. The answer is `run.started`, or `run.ended` with an `error`.
+    `include_stderr`. With `keeps_layout` blank lines and indents are kept. The answer is
+    `run.started`, or `run.ended` with an `error`.
     """
 
     run: str
@@ -24,6 +25,7 @@ class RunStart(RunnerMessage, tag="run.start", frozen=True):
     include_stderr: bool = True
     rules: tuple[FilterRule, ...] = ()
     version: int = 0
+    keeps_layout: bool = False
 
 
 class RunStop(RunnerMessage, tag="run.stop", frozen=True):

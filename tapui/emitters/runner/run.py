@@ -57,11 +57,11 @@ class RunHost(Sink, Protocol):
 class OutputPipe:
     """One pipe of a command."""
 
-    def __init__(self, source: Source, pipe: IO[bytes]) -> None:
+    def __init__(self, source: Source, pipe: IO[bytes], *, keeps_layout: bool) -> None:
         self.source = source
         self.pipe = pipe
         self.fd = pipe.fileno()
-        self.reader = LineReader()
+        self.reader = LineReader(keeps_layout=keeps_layout)
         self.is_open = True
         self.is_watched = False
         self.has_ended = False
@@ -94,8 +94,8 @@ class Run:
         assert self._process.stdout is not None
         assert self._process.stderr is not None
         self._outputs = [
-            OutputPipe("stderr", self._process.stderr),
-            OutputPipe("stdout", self._process.stdout),
+            OutputPipe("stderr", self._process.stderr, keeps_layout=ask.keeps_layout),
+            OutputPipe("stdout", self._process.stdout, keeps_layout=ask.keeps_layout),
         ]
         found = entry(self.pid)
         started = found.started if found else None
@@ -215,7 +215,7 @@ class Run:
         self._sending.count_truncated(output.reader.truncated)
         output.reader.truncated = 0
         if output.source == "stderr" and not self._includes_stderr:
-            self._sending.note(lines)
+            self._sending.note("stderr", lines)
             return False
         if lines:
             self._sending.give(output.source, lines)
@@ -293,6 +293,7 @@ class Run:
             code=status if status >= 0 else None,
             signal=_signal_name(-status) if status < 0 else None,
             last_words=self._sending.last_words,
+            last_error=self._sending.last_error,
             left=[f"{process.name} {process.pid}" for process in left],
             is_held=self._is_held,
         )
@@ -308,6 +309,7 @@ class Run:
                 self._sending.counts(),
                 error=error,
                 last_words=self._sending.last_words,
+                last_error=self._sending.last_error,
             )
         )
 

@@ -18,16 +18,8 @@ from typing import Any, Protocol
 
 from tapui.core.hooks.matching import PatternError
 from tapui.core.runs.reports import RulesTried, RunCounted, RunEnded, RunnerMessage, TriedLine
-from tapui.emitters.runner.line_sender import (
-    ALL_BURST,
-    ALL_CHARACTERS,
-    ALL_RATE,
-    NO_RULE,
-    Allowance,
-    LineFilter,
-    SearchAlarm,
-    Window,
-)
+from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
+from tapui.emitters.runner.line_sender import ALL_BURST, ALL_CHARACTERS, ALL_RATE, Allowance, Window
 from tapui.emitters.runner.messages import (
     AT_HELPER,
     RunFilter,

@@ -4,8 +4,8 @@ import hashlib
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,8 @@ import msgspec
 
 from tapui.consents.consents import Consented, Proposal
 from tapui.consents.emitters import FOLDER, EmitterConsents
-from tapui.core.effects import CheckEmitter, KeepConsent, SaveEmitter
+from tapui.consents.file_goals import GoalConsents
+from tapui.core.effects import CheckEmitter, KeepConsent, KeepGoalConsent, SaveEmitter
 from tapui.core.emitters.plans import (
     CannotStart,
     EmitterPlan,
@@ -26,10 +27,11 @@ from tapui.emitters.config.entries import ConfigProblem, Configuration, EmitterE
 from tapui.emitters.config.reading import real_folder
 from tapui.emitters.config.saving import SaveError
 from tapui.emitters.config.watching import MAX_FOLDERS, ConfigChanged, ConfigWatch
-from tapui.emitters.shell.plans import asking, folder_emitters, problems_in_words
+from tapui.emitters.shell.plans import asking, folder_emitters, goals_read, problems_in_words
 from tapui.emitters.shell.save_order import EmitterKeeping
 from tapui.files.foreign_file import reason
 from tapui.files.locked_folder import FolderHeldError, LockedFolder
+from tapui.folder_tools.files import TOOLS
 from tapui.text import safe_text
 
 _NAME = 300
@@ -86,14 +88,15 @@ class FolderShell:
         self._lock = threading.Lock()
         self._watch = ConfigWatch()
         self._consents = EmitterConsents(state)
+        self._goal_consents = GoalConsents(state)
         self._claims = FolderClaims(state)
         self._folders: dict[str, _InUse] = {}
         """By path, without links."""
         self._elsewhere: set[str] = set()
         """Folders whose emitters another gateway runs."""
         self._told: OrderedDict[str, tuple[ConfigProblem, ...]] = OrderedDict()
-        self._damage = ""
-        self._mark = self._consents.mark
+        self._damages: dict[type, str] = {}
+        self._mark, self._goal_mark = self._consents.mark, self._goal_consents.mark
         self._faults: list[str] = []
 
     @property
@@ -140,6 +143,15 @@ class FolderShell:
                 return reason(error)
             return None
 
+    def keep_goal(self, effect: KeepGoalConsent) -> str | None:
+        """Keep that the person allowed a goal; return why that failed."""
+        with self._lock:
+            try:
+                self._goal_consents.allow_plan(effect.folder, effect.plan)
+            except OSError as error:
+                return reason(error)
+            return None
+
     def save(self, effect: SaveEmitter) -> SavedEmitter:
         with self._lock:
             if effect.folder not in self._folders:
@@ -164,9 +176,9 @@ class FolderShell:
                     changes.found.append(self._taken(change.folder, change.configuration))
                 else:
                     changes.files.append(change.folder)
-            for folder in list(self._elsewhere):
-                if self._is_ours(folder):
-                    changes.found.append(self._told_of(folder, self._folders[folder].configuration))
+            again = [folder for folder in list(self._elsewhere) if self._is_ours(folder)]
+            for folder in dict.fromkeys((*again, *self._goals_allowed())):
+                changes.found.append(self._told_of(folder, self._folders[folder].configuration))
             mark, self._mark = self._mark, self._consents.mark
             if mark != self._mark:
                 changes.files += self._folders  # something was allowed or revoked
@@ -205,11 +217,27 @@ class FolderShell:
             self._told.popitem(last=False)
         return self._told_of(cwd, found)
 
+    def _goals_allowed(self) -> list[str]:
+        """Return the folders of whose goals one may have been allowed or revoked."""
+        mark, self._goal_mark = self._goal_mark, self._goal_consents.mark
+        if mark == self._goal_mark:
+            return []
+        return [
+            folder
+            for folder, in_use in self._folders.items()
+            if in_use.configuration.goals and in_use.configuration.problems == self._told[folder]
+        ]
+
     def _told_of(self, cwd: str, found: Configuration) -> FolderEmitters:
         """Return a file's entries for the core, emitters only where they are ours to run."""
         if found.emitters and not self._is_ours(found.folder):
             found = msgspec.structs.replace(found, emitters=())
-        return folder_emitters(cwd, found)
+        told = folder_emitters(cwd, found)
+        if not found.goals:
+            return told
+        goals = goals_read(found, self._goal_consents)
+        self._tell_damage(self._goal_consents)
+        return replace(told, goals=goals)
 
     def _is_ours(self, folder: str) -> bool:
         holder = self._claims.claim(folder)
@@ -230,12 +258,15 @@ class FolderShell:
             standing = self._consents.standing(in_use.configuration, entry)
         except OSError as error:
             return CannotStart(f"it cannot run in its folder: {reason(error)}")
-        self._tell_damage()
+        self._tell_damage(self._consents)
         if isinstance(standing, Consented):
-            in_use.files[name] = standing.files
+            in_use.files[name] = _watched(standing.entry, standing.files)
             in_use.proposals.pop(name, None)
             return MayStart(standing.entry)
-        in_use.files.pop(name, None)
+        if standing.entry.is_folder_tools:  # it may run on, with what was allowed before
+            in_use.files[name] = _watched(standing.entry, [path for path, _ in standing.files])
+        else:
+            in_use.files.pop(name, None)
         shown = in_use.proposals.setdefault(name, OrderedDict())
         asked = asking(standing, entry, in_use.configuration.path)
         shown[asked.digest] = standing
@@ -244,11 +275,19 @@ class FolderShell:
             shown.popitem(last=False)
         return asked
 
-    def _tell_damage(self) -> None:
-        damage = self._consents.damage
-        if damage and damage != self._damage:
+    def _tell_damage(self, consents: EmitterConsents | GoalConsents) -> None:
+        damage = consents.damage
+        if damage and damage != self._damages.get(type(consents)):
             self._faults.append(damage)
-        self._damage = damage
+        self._damages[type(consents)] = damage
+
+
+def _watched(entry: EmitterPlan, files: Iterable[str]) -> tuple[str, ...]:
+    """Return what is watched: files, and of a folder's tools the folders, to which files come."""
+    names = tuple(files)
+    if not entry.is_folder_tools:
+        return names
+    return (*names, *dict.fromkeys([TOOLS, *(name.rpartition("/")[0] for name in names)]))
 
 
 _log = logging.getLogger(__name__)

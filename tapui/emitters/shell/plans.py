@@ -1,5 +1,6 @@
 """An entry of a file as the core plans it, and as the person is shown it."""
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,9 +8,17 @@ from typing import Any
 
 import msgspec
 
-from tapui.consents.consents import Proposal
+from tapui.consents.consents import Consented, Proposal
 from tapui.consents.emitters import plan_of
-from tapui.core.emitters.plans import EmitterEntryRead, EmitterPlan, FolderEmitters, MustAsk
+from tapui.consents.file_goals import GoalConsents
+from tapui.core.emitters.plans import (
+    EmitterEntryRead,
+    EmitterPlan,
+    FolderEmitters,
+    GoalEntryRead,
+    GoalPlan,
+    MustAsk,
+)
 from tapui.core.runs.schedules import runs_in_words
 from tapui.emitters.config.entries import (
     ConfigProblem,
@@ -19,6 +28,7 @@ from tapui.emitters.config.entries import (
 )
 from tapui.text import safe_text
 from tapui.wire.emitters import FileProblem
+from tapui.wire.surrogates import without_surrogates
 
 
 def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
@@ -34,6 +44,36 @@ def folder_emitters(cwd: str, configuration: Configuration) -> FolderEmitters:
         configuration.is_readable,
         tuple(file_problem(configuration.folder, one) for one in configuration.problems),
     )
+
+
+def goal_plans(configuration: Configuration) -> list[GoalPlan]:
+    """Return the goals of a configuration, none of a folder whose path no JSON can hold."""
+    folder = configuration.folder
+    if folder != without_surrogates(folder):
+        return []
+    return [
+        GoalPlan(name=one.name, criteria=one.criteria, agent=one.agent, deadline=one.deadline)
+        for one in configuration.goals
+    ]
+
+
+def goals_read(configuration: Configuration, consents: GoalConsents) -> tuple[GoalEntryRead, ...]:
+    """Return the goals of a configuration, with whether each is allowed. Files are read."""
+    folder = configuration.folder
+    found = []
+    for plan, entry in zip(goal_plans(configuration), configuration.goals, strict=False):
+        standing = consents.standing(folder, plan)
+        found.append(
+            GoalEntryRead(
+                plan=plan,
+                digest=hashlib.sha256(msgspec.json.encode((folder, plan))).hexdigest(),
+                is_allowed=isinstance(standing, Consented),
+                why="" if isinstance(standing, Consented) else standing.why,
+                file=safe_text(configuration.path or ""),
+                line=entry.line,
+            )
+        )
+    return tuple(found)
 
 
 def file_problem(folder: str, problem: ConfigProblem) -> FileProblem:
@@ -108,6 +148,7 @@ def _detail(
         "files": [safe_text(name) for name, _ in proposal.files],
         "uncovered": list(proposal.uncovered),
         "doubts": list(proposal.doubts),
+        **({"asksEachChange": True} if shown.is_folder_tools else {}),
     }
 
 

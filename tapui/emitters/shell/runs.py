@@ -2,16 +2,19 @@
 
 import logging
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from tapui.core.effects import SetRunFilter, StartRun, StopRun, TryFilter
+from tapui.core.emitters.plans import EmitterPlan
 from tapui.core.runs.reports import RunEnded
 from tapui.emitters.runner.environment import command_environment
 from tapui.emitters.runner.messages import RunStart
 from tapui.emitters.runner.runner import Runner
 from tapui.hosts.port import Report
+from tapui.shipped import ARGUMENTS, SERVICES
 from tapui.text import safe_text
 
 if TYPE_CHECKING:
@@ -24,10 +27,24 @@ _MAX_TOLD = 1_000
 _log = logging.getLogger(__name__)
 
 
+def is_ours(plan: EmitterPlan) -> bool:
+    """Return whether a plan runs a provider that ships with this tapui."""
+    start = plan.args[: len(ARGUMENTS)]
+    return plan.is_provider and plan.command == sys.executable and start == ARGUMENTS
+
+
 class RunShell:
     """Use it on the gateway's loop. The runner's helper process starts with the first run."""
 
-    def __init__(self, turn: "LoopTurn", report: Report, gateway_url: str) -> None:
+    def __init__(
+        self,
+        turn: "LoopTurn",
+        report: Report,
+        gateway_url: str,
+        own: Mapping[str, str] | None = None,
+    ) -> None:
+        """`own` are variables that tapui's own providers get besides."""
+        self._own = dict(own or {})
         self._turn = turn
         self._gateway_url = gateway_url
         self._report = report
@@ -63,6 +80,12 @@ class RunShell:
         if effect.token is not None:
             env["TAP_PROVIDER_TOKEN"] = effect.token.reveal()
             env["TAP_GATEWAY"] = self._gateway_url
+        if effect.session is not None:
+            env["TAP_SESSION"] = effect.session
+        if is_ours(plan):
+            env = {name: value for name, value in env.items() if name not in SERVICES}
+            env |= {name: self._environ[name] for name in SERVICES if name in self._environ}
+            env |= self._own
         return RunStart(
             effect.run,
             plan.command or "",
@@ -72,6 +95,7 @@ class RunShell:
             args=list(plan.args) if plan.is_provider else None,
             include_stderr=plan.include_stderr,
             rules=effect.rules,
+            keeps_layout=effect.keeps_layout,
         )
 
     def _tell_refused(self, name: str, refused: tuple[str, ...]) -> None:

@@ -393,9 +393,8 @@ class Attachment:
 
 
 async def _stopped(client: "CopilotClient") -> None:
-    """Close a client's socket at once; `stop()` would wait a second for a thread, on the loop."""
     with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
-        await sdk.call("disconnect", client.force_stop(), within=DISCONNECT_TIME)
+        await sdk.disconnect(client, within=DISCONNECT_TIME)
 
 
 LATE_SECONDS = 10.0

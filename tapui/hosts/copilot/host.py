@@ -22,9 +22,13 @@ from tapui.runtime.tasks import BackgroundTasks, cancelled
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
     ApprovalAnswer,
+    ApprovalAsk,
+    ApprovalAskCancel,
+    ApprovalAskResult,
     HookDecision,
     HostAck,
     HostHello,
+    HostLooked,
     HostSessionOpened,
     ModeResult,
     ModeSet,
@@ -33,8 +37,11 @@ from tapui.wire.host import (
     SessionAbort,
     SessionGuarded,
     SessionLog,
+    SessionLook,
+    SessionLooked,
     SessionSend,
     ToolsChanged,
+    TurnEnd,
 )
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message, ToolOutcome, ToolProgress
@@ -99,6 +106,9 @@ class CopilotHost:
         self.retry_log = RetryLog(report)
         self._seen = SeenSessions(copilot_home, with_ports=with_ports)
         self._attachable_at = 0.0
+        self._awaited: set[Target] | None = None
+        """What the first look has found and is not attached to yet; None: it has not begun."""
+        self._has_looked = False
         self._refusal = ""
         self.is_lost = False
         """Whether the gateway ended the connection."""
@@ -116,6 +126,9 @@ class CopilotHost:
                     self._attachable_at = asyncio.get_running_loop().time()
                 if self._discover:
                     await self._look()
+                    if self._awaited is None:
+                        self._awaited = set(self._running)
+                        self._tell_looked()
                 await self._first(self._closed, within=self._timing.scan)
         finally:
             await self._leave()
@@ -169,6 +182,16 @@ class CopilotHost:
             self.retry_log.keep({cli.process for cli in found} | doors)
             apart = [one for one in found if one.process not in self.attachments]
             self._seen.tell(self._send, found, apart)
+
+    def _tell_looked(self, key: Target | None = None) -> None:
+        """Tell that the first look is over once nothing of it is waited for any more. `key` is
+        attached to by now, or cannot be."""
+        if self._awaited is None or self._has_looked:
+            return
+        self._awaited.discard(key)
+        if not self._awaited:
+            self._has_looked = True
+            self._send(HostLooked())
 
     def _look_at(self, cli: Cli) -> None:
         attachment = self.attachments.get(cli.process)
@@ -237,10 +260,12 @@ class CopilotHost:
             sdk.load()
             await self._connect(attachment, ports, sessions)
             self.retry_log.over(key)
+            self._tell_looked(key)
             await attachment.run()
         except AttachError as error:
             self.retry_log.failed(key, attachment.port, str(error))
         finally:
+            self._tell_looked(key)
             if self.attachments.get(key) is attachment:
                 del self.attachments[key], self._running[key]
 
@@ -287,6 +312,8 @@ class CopilotHost:
                         hooks=True,
                         sections=False,  # the SDK gives and takes no system prompt
                         starts=True,
+                        looks=self._discover,
+                        session_looks=True,
                     )
                 )
             case HostAck():
@@ -301,6 +328,7 @@ class CopilotHost:
                 | HookDecision(id=id_)
                 | PromptHeld(id=id_)
                 | PromptPrepared(id=id_)
+                | TurnEnd(id=id_)
             ):
                 if (on_answer := self._uplink.answers.get(id_)) is not None:
                     on_answer(message)
@@ -318,18 +346,29 @@ class CopilotHost:
             _deliver(session, message)
         elif isinstance(message, ModeSet):
             self._send(ModeResult(id=message.id, ok=False, error=_ENDED))
+        elif isinstance(message, ApprovalAsk):
+            self._send(ApprovalAskResult(message.id, "impossible", _ENDED))
         elif isinstance(message, ModelsRead):
             self._send(ModelsList(message.id, error=_ENDED))
+        elif isinstance(message, SessionLook):
+            self._send(SessionLooked(message.id))
         elif isinstance(message, SessionTell | SessionStop | SessionCompact | SessionSet):
             self._send(OrderResult(message.id, "failed", _ENDED))
 
     def _refused(self, error: Error) -> None:
-        opening = self._session(error.session_id or "")
-        if opening is not None and not opening.is_open:
-            opening.refused(error.message)
-        elif opening is not None and error.code is ErrorCode.INVALID_SESSION:
-            opening.is_open = False  # the gateway has ended it: it is going down itself
-        elif error.message != self._refusal:
+        """End what a refusal answers; what has no other answer is reported."""
+        session = self._session(error.session_id or "")
+        is_known = True
+        if session is not None and not session.is_open:
+            session.refused(error.message)
+        elif session is not None and error.code is ErrorCode.INVALID_SESSION:
+            session.is_open = False  # the gateway has ended it: it is going down itself
+        else:
+            is_known = False
+        on_answer = self._uplink.answers.get(error.id or "")
+        if on_answer is not None:
+            on_answer(error)
+        elif not is_known and error.message != self._refusal:
             self._refusal = error.message
             self._report(f"the gateway refused {error.reply_to}: {error.message}", "warning")
 
@@ -343,16 +382,22 @@ def _deliver(session: AttachedSession, message: Message) -> None:
         case SessionGuarded():
             session.hooks.guarded(is_guarded=message.guarded)
         case SessionSend():
-            session.outgoing.prompt(message.prompt, message.sender.provider)
+            session.outgoing.prompt(message.prompt, message.sender.provider, message.traceparent)
         case SessionLog():
             session.outgoing.line(message.message, message.level, is_ephemeral=message.ephemeral)
         case SessionAbort():
             session.abort()
         case ModeSet():
             session.steering.set_mode(message)
+        case ApprovalAsk():
+            session.own_questions.ask(message)
+        case ApprovalAskCancel():
+            session.own_questions.cancel(message.id)
         case SessionTell() | SessionStop() | SessionCompact() | SessionSet():
             session.steering.begin(message)
         case ModelsRead():
             session.steering.list_models(message)
+        case SessionLook():
+            session.look(message)
         case _:
             pass  # session.closed: it has ended here before

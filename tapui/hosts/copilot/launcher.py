@@ -18,7 +18,7 @@ from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.runtime.children.child import Ended
 from tapui.runtime.children.supervisor import Backoff, ProgramLog, Supervisor, own_program
 from tapui.wire import limits
-from tapui.wire.host import HostAck, HostHello, SessionsUnattached
+from tapui.wire.host import HostAck, HostHello, HostLooked, SessionsUnattached
 from tapui.wire.message import Message
 from tapui.wire.provider import Sessions
 from tapui.wire.steering import HostWanted
@@ -85,6 +85,8 @@ class CopilotLauncher:
         self._seen = SeenSessions(copilot_home, with_ports=with_ports)
         self._seen.told = SessionsUnattached(unattached=[], ports=[])
         self._is_accepted = False
+        self._has_looked = False
+        """Whether its first look is over, or left to the host's process."""
         self._wanted_until = 0.0
         """Until when a host that starts sessions is wanted, by the loop's clock."""
         self._awoken = asyncio.Event()
@@ -133,6 +135,10 @@ class CopilotLauncher:
         if self._is_accepted:
             self._seen.tell(self._send, found, found)
         is_wanted = self._only is not None or any(cli.is_attachable for cli in found)
+        if self._is_accepted and not self._has_looked:
+            self._has_looked = True
+            if not is_wanted:
+                self._send(HostLooked())
         is_wanted = is_wanted or asyncio.get_running_loop().time() < self._wanted_until
         if is_wanted and (self._running is None or self._running.done()):
             self._running = asyncio.create_task(self._supervisor.run(), name="copilot host")
@@ -141,7 +147,9 @@ class CopilotLauncher:
     def _receive(self, message: Message) -> None:
         match message:
             case Sessions() if not self._is_accepted:
-                self._send(HostHello("copilot", "copilot", limits.PROTOCOL_VERSION, launches=True))
+                looks = self._attaches or self._only is not None
+                version = limits.PROTOCOL_VERSION
+                self._send(HostHello("copilot", "copilot", version, launches=True, looks=looks))
             case HostAck():
                 self._is_accepted = True
             case HostWanted():
@@ -158,6 +166,7 @@ class CopilotLauncher:
         """Tell the person of the first end in a row; log each."""
         what = "cannot be started" if isinstance(fault, OSError) else "ended unexpectedly"
         text = f"the process that attaches to Copilot {what} ({fault})"
+        self._send(HostLooked(error=text))
         _log.warning("%s; it is started again in %g s", text, pause)
         if pause <= self._backoff.first:
             self._report(f"{text}; it is started again, and its sessions come back", "warning")

@@ -7,7 +7,9 @@ one module that touches what the SDK keeps private.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from tapui.invocation import install_line
@@ -37,6 +39,10 @@ class NoAnswerError(AttachError):
     """The CLI did not answer in time; it may be stopped, and the connection may still be good."""
 
 
+class LostError(AttachError):
+    """The connection ended before the CLI had answered."""
+
+
 class NoCliError(AttachError):
     """There is no Copilot CLI to start."""
 
@@ -56,12 +62,42 @@ CALL_TIME = 10.0
 def load() -> None:
     """Import the SDK. Raises `AttachError` when it is not installed or does not work here."""
     try:
-        import copilot  # noqa: F401
+        import copilot
     except (ImportError, OSError) as error:
         raise AttachError(
             f"the Copilot SDK cannot be used ({error}); "
             f"install it again with: {install_line(PACKAGE, '--force-reinstall')}"
         ) from error
+    for module in (copilot.client, copilot.session):
+        given = getattr(module, _CONTEXT, None)
+        if given is not None and not isinstance(given, _TraceContext):
+            setattr(module, _CONTEXT, _TraceContext(given))
+
+
+_CONTEXT = "get_trace_context"
+_traceparent: ContextVar[str | None] = ContextVar("traceparent", default=None)
+
+
+class _TraceContext:
+    """What the SDK asks for the trace before it makes, resumes and prompts a session. Its own would
+    need OpenTelemetry's package, with a span of that current in this process."""
+
+    def __init__(self, otherwise: Callable[[], dict[str, str]]) -> None:
+        self._otherwise = otherwise
+
+    def __call__(self) -> dict[str, str]:
+        traceparent = _traceparent.get()
+        return self._otherwise() if traceparent is None else {"traceparent": traceparent}
+
+
+@contextmanager
+def trace_context(traceparent: str | None) -> Iterator[None]:
+    """Let the SDK's calls within belong to a trace; None changes nothing."""
+    token = _traceparent.set(traceparent)
+    try:
+        yield
+    finally:
+        _traceparent.reset(token)
 
 
 def failures() -> tuple[type[Exception], ...]:
@@ -99,7 +135,7 @@ def check_connected(client: "CopilotClient") -> None:
     would stay open: its owner has left. To be called with no `await` before the SDK's call.
     """
     if client._client is None:  # noqa: SLF001 - the SDK does not tell
-        raise AttachError("the connection was closed meanwhile")
+        raise LostError("the connection was closed meanwhile")
 
 
 def loop_failed(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -129,11 +165,33 @@ async def call(what: str, awaitable: Awaitable[T], *, within: float = CALL_TIME)
     except failures() as error:
         if _is_unknown(error):
             raise UnknownMethodError(f"{what}: this Copilot CLI does not know that") from error
-        raise AttachError(f"{what}: {str(error) or type(error).__name__}") from error
+        kind = LostError if _is_lost(error) else AttachError
+        raise kind(f"{what}: {str(error) or type(error).__name__}") from error
+
+
+def _is_lost(error: Exception) -> bool:
+    from copilot._jsonrpc import ProcessExitedError
+
+    return isinstance(error, (ProcessExitedError, ConnectionError))
 
 
 def _is_unknown(error: Exception) -> bool:
     return getattr(error, "code", None) == _NO_METHOD or "Unhandled method" in str(error)
+
+
+async def disconnect(client: "CopilotClient", *, within: float) -> None:
+    """Close a client's socket at once: `stop()` would wait a second for a thread, on the loop.
+
+    Calls under way fail. The SDK leaves those without an end that its reader did not fail in time.
+    """
+    line = client._client  # noqa: SLF001 - the SDK does not tell
+    try:
+        await call("disconnect", client.force_stop(), within=within)
+    finally:
+        await asyncio.sleep(0)  # what the reader has failed, fails now
+        for asked in list(line.pending_requests.values()) if line is not None else ():
+            if not asked.done():
+                asked.set_exception(LostError("the connection was closed"))
 
 
 class Joining(Protocol):

@@ -1,9 +1,11 @@
 """What the parts of this host share: the way to the gateway, and time limits."""
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tapui.hosts.copilot.sdk import AttachError, LostError
 from tapui.hosts.port import Report
 from tapui.wire.message import Message
 
@@ -38,6 +40,8 @@ class HostTiming:
     prompt: float = 3.0
     """The gateway must prepare a prompt within that, else it goes out unchanged. Its transforms
     end after 2 s by themselves."""
+    turn_end: float = 2.0
+    """The gateway must say whether a turn ends within that, else it ends."""
     rest: float = 30.0
     """For a stopped session's rest."""
     lost: float = 1.0
@@ -72,7 +76,13 @@ class SessionUplink(Uplink):
     """What the parts of one session share."""
 
     id: str
-    spawn: Callable[[Coroutine[Any, Any, None]], object]
+    spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     """Runs a coroutine to its end, as long as the session lives."""
     session: "CopilotSession | None" = None
     """The SDK's session, while the connection to the CLI stands."""
+
+    def unanswered(self, error: AttachError) -> None:
+        """Report that the CLI did not answer a question, unless the connection has ended: its end
+        is reported by itself."""
+        if not isinstance(error, LostError):
+            self.report(str(error), "warning")

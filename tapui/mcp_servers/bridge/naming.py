@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tapui.core.providers.tools import too_many
 from tapui.mcp_servers.messages import MappedTool
-from tapui.schemas.descriptions import remote_reference
+from tapui.schemas.references import remote_reference
 from tapui.wire import codec, limits
 
 MAX_TOOL_BYTES = 256 * 1024

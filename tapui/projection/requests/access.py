@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tapui.projection.paragraphs import Paragraph, value
-from tapui.projection.requests.kind import (
+from tapui.projection.requests.request_kind import (
     DENY,
     AskedRequest,
     Option,
@@ -38,6 +38,12 @@ _WANTED = {
     "emitter.run": "run an emitter",
     "emitter.filter": "change a filter",
     "emitter.keep": "keep an emitter",
+    "goal.open": "open a goal in session",
+    "goal.change": "change goal",
+    "goal.verify": "verify goal",
+    "goal.note": "note something at goal",
+    "goal.drop": "drop goal",
+    "goal.allow": "let a changed check count for goal",
 }
 """What a message that only the person may send does, in words; of decisions by what is decided."""
 

@@ -19,7 +19,8 @@ from tapui.projection.paragraphs import (
     title,
     value,
 )
-from tapui.projection.requests.kind import (
+from tapui.projection.requests.permissions import judged_text
+from tapui.projection.requests.request_kind import (
     DENY,
     DENY_AND_TELL,
     AskedRequest,
@@ -27,8 +28,8 @@ from tapui.projection.requests.kind import (
     RequestContext,
     RequestKind,
 )
-from tapui.projection.requests.permissions import judged_lines
 from tapui.projection.state import State, is_waiting
+from tapui.projection.stream_words import filter_rule_words
 from tapui.wire.subjects import Approval
 from tapui.wire.turns import StepKind
 
@@ -38,6 +39,7 @@ RIGHTS = (
 )
 """What it means to allow a command that runs again without a question."""
 PROMPTS = "Sent to the agent as a prompt, without your doing."
+EACH_CHANGE = "You are asked about each change of these files, and about each new one."
 PROVIDES = "A provider: its tools are the session's, and it may send the agent messages."
 NO_NAME = "(no name)"
 LATER_VERSIONS = {"laterVersions": True}
@@ -49,7 +51,7 @@ class EmitterRequest(RequestKind):
 
     word = verb_word = "emitter"
     kept_as = LATER_VERSIONS
-    is_copied = False
+    is_copied = is_explained_alone = False
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
         """Return its name, when it runs, and what."""
@@ -93,7 +95,7 @@ class EmitterRequest(RequestKind):
         starts = "it starts" if count == 1 else "they start"
         options = [Option("allow", f"allow {what}", f"allows {what}: {starts}")]
         files = sum(len(list_of(one.detail, "files")) for one in asked)
-        if files:
+        if files and not any(one.detail.get("asksEachChange") for one in asked):
             also = f"{what}, and later versions of {files_named(files)}"
             options.append(Option("keep", f"allow {also}", f"allows {also}"))
         these = "" if count == 1 else f" these {count}"
@@ -161,20 +163,22 @@ def _one(state: State, asked: AskedRequest) -> list[Paragraph]:
         rest.pop(key, None)
     is_provider = _is_provider(rest)
     is_command = text_of(rest, "command") != ""
-    parts = [value(emitter_text(rest), "strong"), Paragraph("")]
+    text = emitter_text(rest)
+    apart: list[Paragraph] = []
+    parts = [value(text, "strong")]
+    if is_agents(detail):
+        parts, apart = judged_text(state, approval, text)
+    parts.append(Paragraph(""))
     for key in ("kind", "command", "args", "prompt"):
         rest.pop(key, None)
     if is_provider:
         parts += [Paragraph(PROVIDES), Paragraph("")]
+    if rest.pop("asksEachChange", False):
+        parts += [Paragraph(EACH_CHANGE), Paragraph("")]
     if changed := str(rest.pop("changed", "") or ""):
         parts += [Paragraph("Changed since you allowed it:", "warning"), value(changed, "warning")]
         parts.append(Paragraph(""))
-    if is_agents(detail):
-        judged = judged_lines(state, approval)
-        parts += [
-            value(f"{number}  {one}", is_laid_out=True) for number, one in enumerate(judged, 1)
-        ]
-        parts += [Paragraph("")] * bool(judged)
+    parts += [*apart, *[Paragraph("")] * bool(apart)]
     parts.append(Paragraph(str(rest.pop("schedule", "") or ""), "strong"))
     runs = rest.pop("maxRuns", None)
     outside = ", outside of the session's folder" if rest.pop("isOutside", False) else ""
@@ -209,8 +213,8 @@ def _lines_of(rest: dict[str, Any], *, has_filter: bool) -> list[Paragraph]:
         return fact("stream", stream)
     sentence = {
         "disabled": "off: nothing of it is sent to the agent",
-        "enabled": "on: what the filter injects is sent to the agent, and that it failed",
-    }.get(injector, "what the filter injects is sent to the agent")
+        "enabled": "on: what the filter has for the agent is sent, and that it failed",
+    }.get(injector, "what the filter has for the agent is sent")
     if delivery == "all" and injector != "disabled":
         sentence = "every line that is kept is sent to the agent"
     parts = [*fact("stream", stream), *fact("injector", sentence)]
@@ -222,7 +226,7 @@ def _lines_of(rest: dict[str, Any], *, has_filter: bool) -> list[Paragraph]:
 
 def _rule(found: object) -> str:
     if isinstance(found, Mapping):
-        return f"{found.get('outcome') or '?':<8} {found.get('match') or ''}"
+        return filter_rule_words(str(found.get("outcome") or "?"), str(found.get("match") or ""))
     if isinstance(found, Sequence) and not isinstance(found, str) and len(found) == 2:
-        return f"{found[1]!s:<8} {found[0]!s}"
+        return filter_rule_words(str(found[1]), str(found[0]))
     return str(found)

@@ -7,10 +7,11 @@ from tapui.projection.requests.access import (
     TerminalRequest,
 )
 from tapui.projection.requests.emitter_start import EmitterRequest
-from tapui.projection.requests.kind import RequestKind
+from tapui.projection.requests.goals import FileGoalRequest, GoalRequest
 from tapui.projection.requests.mcp_server_start import McpServerRequest
 from tapui.projection.requests.permissions import ModeSwitchRequest, PermissionRequest
 from tapui.projection.requests.questions import FormRequest, QuestionRequest
+from tapui.projection.requests.request_kind import RequestKind
 from tapui.wire.subjects import Approval
 
 KINDS: dict[str, RequestKind] = {
@@ -24,6 +25,8 @@ KINDS: dict[str, RequestKind] = {
     "command": CommandRequest(),
     "emitter": EmitterRequest(),
     "mcpServer": McpServerRequest(),
+    "goal": GoalRequest(),
+    "fileGoal": FileGoalRequest(),
 }
 
 

@@ -21,7 +21,13 @@ from tapui.projection.requests.emitter_start import (
     emitter_text,
     files_named,
 )
-from tapui.projection.requests.kind import DENY, AskedRequest, Option, RequestContext, RequestKind
+from tapui.projection.requests.request_kind import (
+    DENY,
+    AskedRequest,
+    Option,
+    RequestContext,
+    RequestKind,
+)
 from tapui.projection.state import State
 from tapui.wire.subjects import Approval
 from tapui.wire.turns import StepKind
@@ -40,7 +46,7 @@ class McpServerRequest(RequestKind):
     word = "MCP server"
     verb_word = "MCP"
     kept_as = LATER_VERSIONS
-    is_copied = False
+    is_copied = is_explained_alone = False
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
         name = detail.get("name") or NO_NAME

@@ -1,11 +1,13 @@
 """What an agent asks for: permissions of any kind, and other modes."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import Any
+from itertools import accumulate
+from typing import Any, NamedTuple, get_args
 
 from tapui.projection.paragraphs import Paragraph, value
-from tapui.projection.requests.kind import (
+from tapui.projection.requests.request_kind import (
     DENY,
     DENY_AND_TELL,
     AskedRequest,
@@ -19,8 +21,19 @@ from tapui.projection.requests.kind import (
 )
 from tapui.projection.state import State
 from tapui.text import revealed
+from tapui.wire import limits
 from tapui.wire.codec import encode
-from tapui.wire.subjects import AppliedRule, Approval, RequestPart
+from tapui.wire.message import Mode
+from tapui.wire.subjects import (
+    AppliedRule,
+    Approval,
+    FileWritten,
+    Judged,
+    ModeAsker,
+    ModePolicy,
+    RequestPart,
+    switch_setting,
+)
 from tapui.wire.turns import StepKind
 
 SUBJECT = (
@@ -72,9 +85,11 @@ _NOTICES = {
     "fetch": "asks to fetch a URL",
     "call": "asks to call a tool",
 }
-_CAPITAL = re.compile(r"(?<=[a-z])[A-Z]")
-_ALIGNED = 40
-"""Characters of a part up to which what rules say of it stands in a column."""
+_BELOW = "  └ "
+"""Before what is said of a line above: no line of a command begins so."""
+_JOINS = " \t\n;&|\\"
+"""What stands between the parts of a command."""
+_HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)([^\s'\"<>&|;]+)\1")
 _SAID = frozenset({"kind", "agentId", "toolCallId", "intention", "commandSegments", "commands"})
 """Fields that the title, the parts of the command or the reason say already."""
 _EFFECTS = {"allow": "allowed by", "ask": "to be asked by", "deny": "denied by"}
@@ -94,8 +109,8 @@ class PermissionRequest(RequestKind):
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
         field = first_text(detail, SUBJECT)
-        if not field:
-            return _named(detail)
+        if not field or not _is_known(approval):
+            return ""
         if field == "toolName":
             given = detail.get("args") or detail.get("toolArgs")
             return f"{detail[field]} {_arguments(detail)}" if given else str(detail[field])
@@ -109,30 +124,41 @@ class PermissionRequest(RequestKind):
 
     def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
         approval = asked[0].approval
-        kind = str(detail_of(approval).get("kind") or "do something")
-        return f"{self.asker(state, approval)} asks to {PERMISSIONS.get(kind, kind)}"
+        kind = str(detail_of(approval).get("kind") or approval.kind)
+        does = PERMISSIONS.get(kind)
+        asks = f"asks to {does}" if does else f"asks for {kind} (unknown)"
+        return f"{self.asker(state, approval)} {asks}"
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
         approval = asked[0].approval
         once = Option("allow", "allow once", "allows it, this once")
-        rule = Option("make-rule", "make a rule from it …", "writes the rule")
-        if approval.judged is not None and approval.judged.unkeepable:
-            return [once, rule, DENY, DENY_AND_TELL]
+        if not _is_known(approval):
+            return [once, DENY, DENY_AND_TELL]
+        judged = approval.judged or Judged()
+        rule = [Option("make-rule", "make a rule from it …", "writes the rule")]
+        if judged.why:
+            rule = []  # the request says itself that no rule may allow it
+        if judged.unkeepable:
+            return [once, *rule, DENY, DENY_AND_TELL]
         what = "command" if detail_of(approval).get("kind") == "shell" else "request"
         keep = Option(
             "keep",
             f"allow exactly this {what} until the session ends",
             "allows exactly this, until the session ends",
         )
-        return [once, keep, rule, DENY, DENY_AND_TELL]
+        return [once, keep, *rule, DENY, DENY_AND_TELL]
 
     def subject(self, approval: Approval, detail: Mapping[str, Any]) -> str:
+        if not _is_known(approval):
+            return ""
         key = _subject_key(detail)
         text = str(detail[key]) if key else ""
         server = detail.get("serverName")
         return f"{server}: {text}" if key == "toolName" and isinstance(server, str) else text
 
     def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
+        if not _is_known(approval):
+            return frozenset({"kind", "agentId", "toolCallId"})
         is_said = approval.judged is not None or _segments(detail) or _is_whole(detail)
         told = {key for key in _SAID if key not in ("commands", "commandSegments") or is_said}
         if not isinstance(detail.get("intention"), str):
@@ -141,19 +167,28 @@ class PermissionRequest(RequestKind):
         if detail.get("resolvedPath") == detail.get(key):
             told.add("resolvedPath")
         if detail.get("kind") == "shell":
-            told.add("leads")
-        if detail.get("hasWriteFileRedirection") is False:
-            told.add("hasWriteFileRedirection")
+            told |= {"leads", "hasWriteFileRedirection"}
         return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
 
-    def judged(
-        self, state: State, approval: Approval, detail: Mapping[str, Any]
+    def shown(
+        self, state: State, approval: Approval, detail: Mapping[str, Any], subject: str
     ) -> list[Paragraph]:
-        said = judged_lines(state, approval) or _segments(detail)
-        parts = [value(f"{number}  {one}", is_laid_out=True) for number, one in enumerate(said, 1)]
+        segments = _segments(detail)
+        ending = changed_lines(approval)
+        text = judged_text(state, approval, subject, ending=ending, segments=segments)
+        apart = text.apart
         if approval.judged is not None and approval.judged.why:
-            parts.append(Paragraph(f"no rule may allow it: {approval.judged.why}", "muted"))
-        return parts + [Paragraph("")] * bool(said)
+            why = Paragraph(f"no rule may allow it: {approval.judged.why}", "muted")
+            apart = [*apart, why]
+        return [*text.shown, *[Paragraph("")] * bool(apart), *apart]
+
+
+MODE_ASKERS: dict[ModeAsker, str] = {
+    "agent": "the session's agent",
+    "subagent": "a subagent",
+    "provider": "a provider",
+    "commandLine": "a command",
+}
 
 
 class ModeSwitchRequest(RequestKind):
@@ -183,25 +218,136 @@ class ModeSwitchRequest(RequestKind):
         return [allow, DENY, DENY_AND_TELL]
 
     def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
-        return frozenset({"from", "to", "asker", "reason"})
+        return frozenset({"from", "to", "asker", "reason", "askedBy", "policy"})
 
     def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
         who = self.who(context.state, approval)
-        if who == session_name(context.state, approval.session_id):
-            return []
-        return [Paragraph(f"asked by {' '.join(who.split())}", "muted")]
+        found = []
+        if who != session_name(context.state, approval.session_id):
+            found.append(Paragraph(f"asked by {' '.join(who.split())}", "muted"))
+        detail = detail_of(approval)
+        to: Any = detail.get("to")
+        asker, policy = str(detail.get("askedBy")), detail.get("policy")
+        if asker in MODE_ASKERS and to in get_args(Mode) and policy in get_args(ModePolicy):
+            text = f"{MODE_ASKERS[asker]} wants it: {switch_setting(asker, to)} is {policy}"
+            found.append(Paragraph(text, "muted"))
+        return found
 
 
-def judged_lines(state: State, approval: Approval) -> list[str]:
-    """Return each part of what is asked, with what rules say of it."""
+class JudgedText(NamedTuple):
+    """What is asked, and of its parts what it does not show by itself.
+
+    `shown` is the text, whole and once: below a line stands what is known of its parts, such as the
+    files that they write. `apart` are parts that are not in it.
+    """
+
+    shown: list[Paragraph]
+    apart: list[Paragraph]
+
+
+def judged_text(
+    state: State, approval: Approval, text: str, *, ending: str = "", segments: Sequence[str] = ()
+) -> JudgedText:
+    """Return what is asked with what rules say of its parts, and the files that these write.
+
+    `ending` stands behind its last line. `segments` are its parts as its host sees them: they are
+    shown where there are no rules, and the text has them in other words.
+    """
+    places = _Places(text)
+    lines, parts = places.lines, approval.judged.parts if approval.judged is not None else []
+    notes: dict[int, list[Paragraph]] = {}
+    apart: list[Paragraph] = []
+    for part in parts:
+        said = _said_of(state, part)
+        place = places.of(part)
+        if place is None:
+            apart += _listed(part, said, "│ ")
+        elif said:
+            first, last = place
+            is_alone = _words(" ".join(lines[first : last + 1])) == _words(_written_as(part))
+            told = [Paragraph(one, "", _BELOW) for one in said]
+            notes.setdefault(last, []).extend(told if is_alone else _listed(part, said, _BELOW))
+    if len(parts) >= limits.MAX_REQUEST_PARTS and _words(text[places.at :]):
+        told_of = f"only its first {len(parts)} parts were looked at, for rules and files"
+        apart.append(Paragraph(told_of, "muted"))
     if approval.judged is None:
-        return []
-    texts = [revealed(" ".join(part.text.split())) for part in approval.judged.parts]
-    width = max((len(text) for text in texts if len(text) <= _ALIGNED), default=0)
+        flat = " ".join(text.split())
+        flats = [" ".join(one.split()) for one in segments]
+        apart += [value(one) for one in flats if one not in flat]
+    lines[-1] += ending
+    shown: list[Paragraph] = []
+    begin = 0
+    for last in sorted({*notes, len(lines) - 1}) if text else ():
+        shown += [value("\n".join(lines[begin : last + 1]), "strong"), *notes.get(last, ())]
+        begin = last + 1
+    return JudgedText(shown, apart)
+
+
+class _Places:
+    """Finds the parts of a command in its text, one after the other."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self.lines = text.split("\n")
+        self.at = 0
+        """Where the newest one ends."""
+        self._starts = list(accumulate((len(line) + 1 for line in self.lines), initial=0))
+        self._passed = {at for at, line in enumerate(self.lines) if line.lstrip().startswith("#")}
+        """Lines in which no part begins: comments, and the contents of here-documents."""
+
+    def of(self, part: RequestPart) -> tuple[int, int] | None:
+        """Return the first and the last line of the next part; None where it is not found."""
+        text = part.text
+        if text.endswith("…") and text not in self._text:
+            text = text[:-1]  # the gateway has cut it
+        found = self._text.find(text, self.at)
+        while found >= 0 and self._line_at(found) in self._passed:
+            found = self._text.find(text, self._starts[self._line_at(found) + 1])
+        if found < 0:
+            return None
+        self.at = found + len(text)
+        last = self._line_at(max(self.at - 1, found))
+        for one in _HERE_DOCUMENT.finditer(part.redirections):
+            ends = (
+                at for at, line in enumerate(self.lines) if at > last and line.strip() == one[2]
+            )
+            self._passed.update(range(last + 1, next(ends, last) + 1))
+        return self._line_at(found), last
+
+    def _line_at(self, place: int) -> int:
+        return bisect_right(self._starts, place) - 1
+
+
+def _written_as(part: RequestPart) -> str:
+    return f"{part.text} {part.redirections}"
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a part, without what joins it to others."""
+    return text.strip(_JOINS).split()
+
+
+def _listed(part: RequestPart, said: Sequence[str], margin: str) -> list[Paragraph]:
+    """Return a part by itself, with what is said of it."""
+    first, *others = said or [""]
+    own = revealed(" ".join(_written_as(part).split()))
+    text = f"{own}    {revealed(first)}" if first else own
     return [
-        f"{text:<{width}}    {_said_of(part)}{_before(state, part.rule)}"
-        for text, part in zip(texts, approval.judged.parts, strict=True)
+        Paragraph(text, "", margin, is_laid_out=True),
+        *(Paragraph(one, "", f"{margin}  ") for one in others),
     ]
+
+
+def _written_words(written: FileWritten) -> str:
+    """Return `writes build/out.txt: new, outside of the folder`."""
+    said = {True: ["there already"], False: ["new"], None: []}[written.existing]
+    said = said + ["outside of the folder"] * bool(written.outside)
+    return f"writes {revealed(written.path)}{': ' * bool(said)}{', '.join(said)}"
+
+
+def _is_known(approval: Approval) -> bool:
+    """Return whether this tapui knows what kind of thing is asked: an answer may last then."""
+    return approval.kind == "permission" and detail_of(approval).get("kind") in PERMISSIONS
 
 
 def by_rule(approval: Approval) -> bool:
@@ -227,10 +373,16 @@ def _before(state: State, rule: AppliedRule | None) -> str:
     return f" ({count} time{'s' * (count != 1)} before)" if count else ""
 
 
-def _said_of(part: RequestPart) -> str:
+def _said_of(state: State, part: RequestPart) -> list[str]:
+    """Return what is known of a part besides its text; nothing where no rule fits it and it writes
+    no file."""
+    said = []
     if part.rule is not None:
-        return f"{_EFFECTS[part.rule.effect]} {rule_name(part.rule)}"
-    return f"no rule may allow it: {part.why}" if part.why else "no rule"
+        named = f"{_EFFECTS[part.rule.effect]} {rule_name(part.rule)}"
+        said.append(f"{named}{_before(state, part.rule)}")
+    elif part.why:  # of the rules that there are: one that names more may
+        said.append(f"no rule allows it: {part.why}")
+    return [*said, *map(_written_words, part.writes)]
 
 
 def _subject_key(detail: Mapping[str, Any]) -> str:
@@ -238,12 +390,12 @@ def _subject_key(detail: Mapping[str, Any]) -> str:
 
 
 def _segments(detail: Mapping[str, Any]) -> list[str]:
-    """Return the parts of a command; nothing for one that has a single part."""
+    """Return the parts of a command as its host sees them; nothing for a single one."""
     found = detail.get("commandSegments")
     if not isinstance(found, list) or len(found) < 2:
         return []
     texts = [one.get("fullCommandText") for one in found if isinstance(one, dict)]
-    parts = [revealed(" ".join(one.split())) for one in texts if isinstance(one, str)]
+    parts = [one for one in texts if isinstance(one, str)]
     return parts if len(parts) == len(found) else []
 
 
@@ -256,27 +408,6 @@ def _is_whole(detail: Mapping[str, Any]) -> bool:
 
 def _word(found: object) -> str:
     return found if isinstance(found, str) and found else "?"
-
-
-def _named(detail: Mapping[str, Any]) -> str:
-    """Return the fields of a request of an unknown kind, each with its name in words."""
-    return "; ".join(
-        f"{_CAPITAL.sub(_lower, key)}: {_value(given)}"
-        for key, given in detail.items()
-        if key != "kind" and given is not None
-    )
-
-
-def _lower(found: "re.Match[str]") -> str:
-    return f" {found[0].lower()}"
-
-
-def _value(given: object) -> str:
-    if isinstance(given, str):
-        return given
-    if isinstance(given, list) and not any(isinstance(one, dict | list) for one in given):
-        return ", ".join(map(_value, given))
-    return encode(given).decode("utf-8", "replace")
 
 
 def _arguments(detail: Mapping[str, Any]) -> str:

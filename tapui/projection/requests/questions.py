@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tapui.projection.requests.kind import (
+from tapui.projection.requests.request_kind import (
     AskedRequest,
     Option,
     RequestKind,
@@ -14,7 +14,7 @@ from tapui.projection.state import State
 from tapui.wire.subjects import Approval
 
 _ANSWER = Option("allow", "send this answer", "sends this answer")
-_TOLD = frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema"})
+_TOLD = frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema", "refusal"})
 
 
 class _AsksForAnAnswer(RequestKind):
@@ -75,6 +75,10 @@ class FormRequest(_AsksForAnAnswer):
     asks = "asks you to fill in a form"
     notice = "asks to have a form filled in"
     fields = "form"
+
+    def denied(self, approval: Approval) -> str:
+        is_plan = "refusal" in detail_of(approval)
+        return "sent back with changes" if is_plan and approval.reason else "denied"
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
         return [_ANSWER, Option("deny", "decline the form", "declines")]

@@ -3,23 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tapui.projection.requests.kinds import kind_of
-from tapui.projection.requests.permissions import by_rule, rule_name
+from tapui.projection.requests.kinds import KINDS, kind_of
+from tapui.projection.requests.permissions import MODE_ASKERS, by_rule, rule_name
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.wire import limits
-from tapui.wire.events import ModeChanged
+from tapui.wire.events import ModeChanged, TurnSentBack
 from tapui.wire.steering import Order
-from tapui.wire.subjects import Approval, Gate
+from tapui.wire.subjects import Approval, Gate, switch_setting
 from tapui.wire.turns import StepState
 
 _DECIDED: dict[str, StepState] = {
     "approved": "done",
     "denied": "denied",
-    "expired": "denied",
+    "expired": "timedOut",
     "failed": "denied",
     "withdrawn": "cancelled",
 }
+_SWITCHED: dict[str, StepState] = {"done": "done", "failed": "failed", "refused": "denied"}
 _GATED: dict[str, StepState] = {"allow": "done", "context": "done", "deny": "denied"}
 
 
@@ -28,11 +29,19 @@ def approval_changed(session: LiveTurns, approval: Approval, about: str, at: str
 
     The step is the call's, where the host said which one waits for it.
     """
-    if approval.state in ("waiting", "revealed"):
-        _asked(session, approval, about, at)
-        return
     if approval.state == "deciding":
         return  # it waits until its decision is recorded
+    if approval.state in ("waiting", "revealed"):
+        _asked(session, approval, about, at)
+    else:
+        _settled(session, approval, at)
+    if session.latest is not None:
+        waiting = session.asked.values()
+        for_person = any(one.kind != "gate" or one.tool in KINDS for one in waiting)
+        session.latest.count_wait(at, is_waiting=for_person)
+
+
+def _settled(session: LiveTurns, approval: Approval, at: str) -> None:
     step = session.asked.pop(approval.id, None)
     if step is None:
         return
@@ -41,7 +50,7 @@ def approval_changed(session: LiveTurns, approval: Approval, about: str, at: str
     step.asked = approval.duration
     state = _DECIDED[approval.state]
     if approval.state == "withdrawn" and approval.decided_by is not None:
-        state = "done"  # answered elsewhere; how, the call will show
+        state = "denied" if approval.answered == "denied" else "done"
     if step.kind in ("call", "subagent") and state == "done":
         step.state = "running"
         return
@@ -97,18 +106,34 @@ def gate_checked(session: LiveTurns, gate: Gate, at: str) -> None:
 
 
 def mode_changed(session: LiveTurns, event: ModeChanged, at: str) -> None:
-    """A mode was set, or could not be; before the first turn this is no step."""
+    """A mode was set, could not be, or was asked for in vain; before the first turn this is no
+    step."""
     turn = session.latest
     if event.state == "ordered" or turn is None:
         return
     about = f"{event.source} → {event.mode}" if event.source else event.mode
-    last = turn.steps[-1] if turn.steps else None
-    if event.state == "done" and last is not None and last.kind == "mode" and last.approval_id:
-        last.summary = about  # the person allowed it just now
+    if event.asker is not None:
+        about = f"{about}, asked by {MODE_ASKERS[event.asker]}"
+    asked = None
+    if event.approval_id is not None:
+        mine = (one for one in reversed(turn.steps) if one.approval_id == event.approval_id)
+        asked = next(mine, None)
+    elif turn.steps and turn.steps[-1].kind == "mode" and turn.steps[-1].approval_id:
+        asked = turn.steps[-1]  # of records in which no event names its approval
+    if asked is not None and event.state != "failed":
+        asked.summary = about  # the person has decided just now
         return
-    step = session.add("mode", "failed" if event.state == "failed" else "done", at, about)
+    step = session.add("mode", _SWITCHED[event.state], at, about)
     step.decided_by = event.by
+    step.rule = _policy_words(event)
     step.error = one_line(event.error or "")
+
+
+def _policy_words(event: ModeChanged) -> str:
+    """Return the setting that decided, "" where none did."""
+    if event.asker is None or event.policy not in ("allow", "never"):
+        return "setting modes.lock" if event.policy == "lock" else ""
+    return f"setting {switch_setting(event.asker, event.mode)} = {event.policy}"
 
 
 def model_changed(session: LiveTurns, before: str | None, after: str | None, at: str) -> None:
@@ -123,6 +148,17 @@ def not_delivered(session: LiveTurns, order: Order, at: str) -> None:
         step = session.add("prompt", "failed", at, order.text)
         step.provider = order.by
         step.error = one_line(order.error or "")
+
+
+def sent_back(session: LiveTurns, event: TurnSentBack, at: str) -> None:
+    """The agent wanted to end the turn and goes on; what that uses is counted from here."""
+    turn = session.latest
+    if turn is None:
+        return
+    turn.sent_back += 1
+    turn.tries = event.most
+    step = session.add("event", "done", at, f"{event.number} of {event.most}", event.agent_id)
+    step.tool = "sent back"
 
 
 def session_closed(session: LiveTurns, at: str) -> None:

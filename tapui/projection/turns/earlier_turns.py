@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from tapui.projection.summary import one_line
+from tapui.projection.summary import last_line, one_line
 from tapui.projection.turns.session import LOST, LiveTurns
 from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.projection.turns.usage import added, tokens
@@ -72,10 +72,12 @@ def unknown_of(session: LiveTurns, turns: Sequence[Turn]) -> list[Turn]:
 def restore(session: LiveTurns, turns: Sequence[Turn]) -> None:
     """Put turns before those that the session has, and number all of them anew.
 
-    Those that it has are left out; one that ended for a tapui that ended is replaced.
+    Those that it has are left out; one that ended for a tapui that ended is replaced. What was
+    proven of them is not read from where an agent can write: the ledger's reader tells it again.
     """
     latest, known, new = session.latest, list(session.turns), []
     for turn in map(LiveTurn.of, turns):
+        turn.proof = None
         begun = _begun(session, turn)
         if begun is not None and begun in known:
             known.remove(begun)
@@ -125,7 +127,7 @@ def _completed(known: LiveTurn, told: LiveTurn) -> Turn:
         if end is not None and step.state in LOST and end.state not in LOST:
             for name in ("state", "error", "duration", "exit_code", "added", "removed"):
                 setattr(step, name, getattr(end, name))
-            begun.failed += step.state == "failed"
+            begun.count(step.state)
     # A question that was open then is asked again by its host, or was answered meanwhile.
     asked = [step for step in begun.steps if step.kind == "gate" and step.error == TAPUI_ENDED]
     begun.steps = [step for step in begun.steps if step not in asked]
@@ -134,7 +136,8 @@ def _completed(known: LiveTurn, told: LiveTurn) -> Turn:
     later = [step for step in told.steps if step.at > cut and _call(step) in {None, *ended}]
     begun.steps = [*begun.steps, *later][-limits.TURN_STEPS :]
     begun.made += sum(step.size for step in later)
-    begun.failed += sum(step.state == "failed" for step in later)
+    for step in later:
+        begun.count(step.state)
     begun.changed([one for path, one in told.files.items() if path not in begun.files])
     if tokens(told.usage) > tokens(begun.usage):
         begun.usage = told.usage
@@ -161,8 +164,13 @@ def _absorb(turns: list[LiveTurn]) -> None:
             retold.at, begun.steps[at] = step.at, retold
     rest.steps = [*begun.steps, *rest.steps]
     rest.made += begun.made
-    rest.failed += begun.failed
+    for state, count in begun.counted().items():
+        rest.count(state, count)
     rest.usage = added(begun.usage, rest.usage)
+    rest.says = rest.says or begun.says
+    rest.sent_back += begun.sent_back
+    rest.tries = max(rest.tries, begun.tries)
+    rest.again = added(begun.again, rest.again)
     newer = list(rest.files.values())
     rest.files = begun.files
     rest.changed_before(begun.more_files)
@@ -216,6 +224,7 @@ def _turn(turn: Turn) -> Turn:
 
 
 def _head(head: TurnHead, made: int) -> TurnHead:
+    most = max(_count(head.steps), made)
     return TurnHead(
         number=1,
         session_id=head.session_id[: limits.MAX_ID],
@@ -224,8 +233,8 @@ def _head(head: TurnHead, made: int) -> TurnHead:
         source=TurnSource(head.source.kind, head.source.name[: limits.MAX_NAME]),
         prompt=one_line(head.prompt),
         ended_at=_time(head.ended_at),
-        steps=max(_count(head.steps), made),
-        failed=min(_count(head.failed), max(_count(head.steps), made)),
+        steps=most,
+        failed=min(_count(head.failed), most),
         usage=bounded_usage(head.usage),
         files=[_file(one) for one in head.files[-limits.TURN_FILES :]],
         more_files=MoreFiles(
@@ -235,6 +244,15 @@ def _head(head: TurnHead, made: int) -> TurnHead:
         ),
         is_outside=head.is_outside,
         is_history=True,
+        says=last_line(head.says),
+        sent_back=min(_count(head.sent_back), limits.SUBAGENT_STEPS),
+        tries=min(_count(head.tries), limits.SUBAGENT_STEPS),
+        again=bounded_usage(head.again),
+        undone=head.undone,
+        denied=min(_count(head.denied), most),
+        cancelled=min(_count(head.cancelled), most),
+        stopped=min(_count(head.stopped), most),
+        timed_out=min(_count(head.timed_out), most),
     )
 
 

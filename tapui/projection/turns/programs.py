@@ -3,7 +3,9 @@
 import re
 
 from tapui.projection.summary import summary_of
+from tapui.wire.errors import CallError
 from tapui.wire.subjects import Call
+from tapui.wire.turns import StepState
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _SEPARATORS = re.compile(r"&&|\|\||[;|\n⏎]")
@@ -13,6 +15,13 @@ _ANSWERS = frozenset({"grep", "egrep", "fgrep", "rg", "diff", "cmp", "test", "["
 _ANSWERING_SUBCOMMANDS = frozenset({"git diff", "git grep"})
 _SETTING_UP = frozenset({"cd", "export", "set", "source", "."})
 _WORD = re.compile(r"[A-Za-z][\w:.-]*\Z")
+_NO_FAILURES: dict[str, StepState] = {
+    CallError.DENIED: "denied",
+    CallError.CANCELLED: "cancelled",
+    CallError.STOPPED: "stopped",
+    CallError.TIMEOUT: "timedOut",
+}
+"""How a call ended that did not fail by itself, by its error code."""
 
 
 def is_answer(command: str, exit_code: int) -> bool:
@@ -25,11 +34,24 @@ def is_answer(command: str, exit_code: int) -> bool:
     )
 
 
+def outcome(call: Call, command: str | None = None) -> StepState:
+    """Return how a call that is over ended. A shell that exited non-zero has failed, unless that is
+    an answer. `command` is what it ran, where the call no longer has its arguments."""
+    if call.state != "done":
+        rest: StepState = "cancelled" if call.state == "cancelled" else "failed"
+        return _NO_FAILURES.get(call.error_code or "", rest)
+    if not call.exit_code:
+        return "done"
+    text = summary_of(call) if command is None else command
+    return "done" if is_answer(text, call.exit_code) else "failed"
+
+
 def has_failed(call: Call) -> bool:
-    """Return whether the tool failed, or its shell exited non-zero and that is no answer."""
-    if call.state != "done" or not call.exit_code:
-        return call.state == "failed"
-    return not is_answer(summary_of(call), call.exit_code)
+    """Return whether a call has ended, and failed by itself (`outcome`)."""
+    if call.state == "done" and not call.exit_code:
+        return False  # most are so, and each frame of the tower asks for all
+    is_over = call.state in ("done", "failed", "cancelled")
+    return is_over and outcome(call) == "failed"
 
 
 def program(command: str) -> str:

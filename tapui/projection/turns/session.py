@@ -2,16 +2,17 @@
 
 from tapui.projection.summary import one_line
 from tapui.projection.turns import usage
-from tapui.projection.turns.programs import is_answer
-from tapui.projection.turns.turn import LiveStep, LiveTurn
+from tapui.projection.turns.programs import outcome
+from tapui.projection.turns.turn import LiveStep, LiveTurn, standing_head
 from tapui.projection.turns.usage import Used
 from tapui.wire import limits
+from tapui.wire.criteria import SessionStanding
 from tapui.wire.errors import CallError
 from tapui.wire.subjects import Call
 from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource, Usage
 
 UNKNOWN = TurnSource("unknown")
-LOST: tuple[StepState, ...] = ("unknown", "cancelled")
+LOST: tuple[StepState, ...] = ("unknown", "cancelled", "stopped")
 """How a step stands whose end a tapui that ended did not see."""
 
 
@@ -22,7 +23,10 @@ class LiveTurns:
     that wait for an approval or a gate, by theirs; `agents` its subagents at work, by theirs.
     """
 
-    __slots__ = ("agents", "asked", "intent", "intent_at", "models", "open", "session_id", "turns")
+    __slots__ = (
+        "agents", "asked", "has_changed", "intent", "intent_at", "models", "open", "session_id",
+        "standing", "turns",
+    )  # fmt: skip
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -33,6 +37,9 @@ class LiveTurns:
         self.intent = ""
         self.intent_at: str | None = None
         self.models: Used = {}
+        self.standing: SessionStanding | None = None
+        self.has_changed = False
+        """Whether it changed files, in any turn."""
 
     __hash__ = None  # type: ignore[assignment]  # changed in place
 
@@ -51,6 +58,10 @@ class LiveTurns:
         """Return the newest turn whole, also after its end."""
         return self.turns[-1].told() if self.turns else None
 
+    def begun_at(self, at: str) -> LiveTurn | None:
+        """Return the turn that began then; None for one that is kept no longer."""
+        return next((turn for turn in reversed(self.turns) if turn.started_at == at), None)
+
     def turn(self, number: int) -> Turn | None:
         """Return a turn whole; None where only its head is known, or nothing."""
         for turn in reversed(self.turns):
@@ -62,7 +73,16 @@ class LiveTurns:
         heads = [turn.head() for turn in self.turns[:-1]]
         models = usage.told(self.models)
         current = self.current()
-        return SessionTurns(self.session_id, heads, current, self.intent, self.intent_at, models)
+        return SessionTurns(
+            self.session_id,
+            heads,
+            current,
+            self.intent,
+            self.intent_at,
+            models,
+            self.standing,
+            self.has_changed,
+        )
 
     def used(self) -> Usage:
         """Return what the session used in all: as its host tells it, or its turns add up to."""
@@ -75,6 +95,7 @@ class LiveTurns:
         made = cls(told.session_id)
         made.intent, made.intent_at = told.intent, told.intent_at
         made.models = usage.used_of(told.models)
+        made.standing, made.has_changed = standing_head(told.standing), told.has_changed
         made.turns = [LiveTurn.of_head(head) for head in told.heads]
         if told.current is not None:
             made.turns.append(LiveTurn.of(told.current))
@@ -127,7 +148,8 @@ class LiveTurns:
         for at, known in enumerate(self.turns):
             if (known.number, known.started_at) == (turn.head.number, turn.head.started_at):
                 if not known.is_whole:
-                    self.turns[at] = LiveTurn.of(turn)
+                    self.turns[at] = whole = LiveTurn.of(turn)
+                    whole.proof = known.proof
                 return
 
     def _carry(self, before: LiveTurn, turn: LiveTurn) -> None:
@@ -178,8 +200,7 @@ class LiveTurns:
         parent = self.agents.get(agent) if agent is not None else None
         turn.made += 1
         step = LiveStep(turn.number, turn.made, kind, state, at, summary=one_line(summary))
-        if state == "failed":
-            turn.failed += 1
+        turn.count(state)
         self.place(step, parent)
         return step
 
@@ -226,12 +247,20 @@ class LiveTurns:
             if key is not None and table.get(key) is step:
                 del table[key]
 
-    def end(self, step: LiveStep, state: StepState, at: str, error: str | None = None) -> None:
-        """A step of the newest turn ends."""
+    def end(
+        self,
+        step: LiveStep,
+        state: StepState,
+        at: str,
+        error: str | None = None,
+        *,
+        counts: bool = True,
+    ) -> None:
+        """A step of the newest turn ends. One that does not count was counted as another step."""
         turn = self.turns[-1]
         turn.touched_at = at
-        if state == "failed" and step.state != "failed":
-            turn.failed += 1
+        if counts and step.state != state:
+            turn.count(state)
         step.state = state
         if error:
             step.error = one_line(error)
@@ -325,9 +354,22 @@ def _finished_otherwise(session: LiveTurns, step: LiveStep, call: Call, at: str)
     step.exit_code = call.exit_code
     if call.error_code == CallError.DISCONNECTED and call.provider_id is None:
         session.end(step, "unknown", at, call.error)  # the session's own: it may go on without us
-    elif call.state != "done":
-        session.end(step, "cancelled" if call.state == "cancelled" else "failed", at, call.error)
-    elif call.exit_code and not is_answer(step.summary, call.exit_code):
-        session.end(step, "failed", at)
-    else:
-        session.end(step, "done", at)
+        return
+    state = outcome(call, step.summary)
+    gate = _denied_by(session, step) if state == "denied" else None
+    if gate is not None:
+        step.decided_by, step.rule = gate.decided_by, gate.rule
+    session.end(step, state, at, call.error, counts=gate is None)
+
+
+def _denied_by(session: LiveTurns, step: LiveStep) -> LiveStep | None:
+    """Return the gate that denied a call of the session's own. Its host does not say which call a
+    gate is about: it is taken for the newest one of this tool since the call began."""
+    if step.decided_by is not None:
+        return None
+    for one in reversed(session.turns[-1].steps):
+        if one is step or step in (one.steps or ()):
+            break
+        if (one.kind, one.state, one.tool) == ("gate", "denied", step.tool):
+            return one
+    return None

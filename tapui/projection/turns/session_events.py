@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from tapui.projection.summary import head_strings, one_line
+from tapui.projection.summary import head_strings, last_line, one_line
 from tapui.projection.turns.programs import is_answer
 from tapui.projection.turns.session import UNKNOWN, LiveTurns
 from tapui.projection.turns.turn import UNNAMED
@@ -16,7 +16,7 @@ from tapui.wire.turns import SourceKind, StepState, TurnSource, Usage
 
 Data = Mapping[str, Any]
 _HIGHEST_CODE = 2**31
-_AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule")
+_AUTOMATIC: tuple[SourceKind, ...] = ("autopilot", "agent", "schedule", "host")
 
 
 def happened(session: LiveTurns, event: SessionHappened, at: str) -> None:
@@ -98,6 +98,8 @@ def _message(session: LiveTurns, data: Data, at: str) -> None:
     content = _text(data, "content")
     if content.strip():
         session.add("message", "done", at, content, _name(data, "agentId"))
+        if "agentId" not in data and session.latest is not None:
+            session.latest.says = last_line(content)
 
 
 def _intent(session: LiveTurns, data: Data, at: str) -> None:
@@ -128,6 +130,28 @@ def _totals(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
 def _error(session: LiveTurns, data: Data, at: str) -> None:
     step = session.add("error", "failed", at, _text(data, "errorType"), _name(data, "agentId"))
     step.error = one_line(_text(data, "message"))
+
+
+def _warned(session: LiveTurns, data: Data, at: str) -> None:
+    """A warning in a turn is a step of it; the newest one stands with the session."""
+    if session.running is not None:
+        session.add("event", "done", at, _text(data, "message")).tool = "warning"
+
+
+_STOPPED = {
+    "task_complete": "the task is complete",
+    "aborted": "it was stopped",
+    "error": "of an error",
+    "background_timeout": "work in the background took too long",
+}
+
+
+def _autopilot_stopped(session: LiveTurns, data: Data, at: str) -> None:
+    """The session's program goes on by itself no more; other reasons are shown as it has them."""
+    reason = _text(data, "reason")
+    if session.latest is not None:
+        step = session.add("event", "done", at, _STOPPED.get(reason, reason.replace("_", " ")))
+        step.tool = "autopilot stopped"
 
 
 def _compaction_started(session: LiveTurns, data: Data, at: str) -> None:
@@ -170,12 +194,20 @@ def _aborted(session: LiveTurns, data: Data, at: str) -> None:
     if agent is not None:
         step = session.agents.get(agent)
         if step is not None:
-            session.end(step, "cancelled", at)
+            session.end(step, "stopped", at)
         return
     if "agentId" not in data:
-        _stop_agents(session, "cancelled", at)
+        _stop_agents(session, "stopped", at)
         if session.running is not None:
             session.running.end("stopped", at)
+
+
+def _rewound(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
+    """The session's program took back all that began at `since` or later."""
+    since = _text(data, "since")
+    for turn in session.turns if since else ():
+        if turn.started_at >= since:
+            turn.undone = True
 
 
 def _stop_agents(session: LiveTurns, state: StepState, at: str) -> None:
@@ -246,10 +278,13 @@ def _shell_ended(session: LiveTurns, data: Data, at: str) -> None:
     step.call_id, step.exit_code = call_id, code
 
 
-def _permitted(session: LiveTurns, data: Data, at: str) -> None:  # noqa: ARG001
+def _permitted(session: LiveTurns, data: Data, at: str) -> None:
+    """The host's program decided by itself. What it denied is no failure of the tool."""
     step = session.open.get(_text(data, "toolCallId"))
     if step is not None and step.decided_by is None:
         step.decided_by = _name(data, "by")
+        if data.get("decision") == "deny":
+            session.end(step, "denied", at)
 
 
 def _other(session: LiveTurns, name: str, data: Data, at: str) -> None:
@@ -295,6 +330,9 @@ HAPPENED: dict[str, Callable[[LiveTurns, Data, str], None]] = {
     "permission.completed": _permitted,
     "shell.completed": _shell_ended,
     "session.error": _error,
+    "session.snapshot_rewind": _rewound,
+    "session.warning": _warned,
+    "session.autopilot_stopped": _autopilot_stopped,
     "session.compaction_start": _compaction_started,
     "session.compaction_complete": _compacted,
     "session.idle": _idle,

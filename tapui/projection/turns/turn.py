@@ -1,14 +1,18 @@
 """Turns and steps as the live state holds them: changed in place, copied when they are read."""
 
-from collections.abc import Iterator
+import re
+from calendar import timegm
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 from typing import Any, TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from tapui.projection.summary import one_line, summary_of
+from tapui.projection.summary import last_line, one_line, summary_of
 from tapui.projection.turns.usage import added
 from tapui.wire import limits
+from tapui.wire.criteria import SessionStanding, TurnProof
 from tapui.wire.subjects import Call
 from tapui.wire.turns import (
     FileChange,
@@ -24,8 +28,18 @@ from tapui.wire.turns import (
 )
 
 _MOST_EDITS = 2**53
+_MOST_POINTERS = 20
+_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d{1,9})?Z\Z", re.ASCII)
 _, *_SHARED, _ = Step.__struct_fields__
 """The fields that a `LiveStep` has as a `Step` has them: all between `id` and `steps`."""
+COUNTED: dict[StepState, str] = {
+    "failed": "failed",
+    "denied": "denied",
+    "cancelled": "cancelled",
+    "stopped": "stopped",
+    "timedOut": "timed_out",
+}
+"""How a step ended other than well, and the field of a turn that counts such steps."""
 UNNAMED = "unnamed"
 """A call's tool where its host named none. A step without a tool is one that was only asked for."""
 _shared = attrgetter(*_SHARED)
@@ -137,13 +151,67 @@ class LiveTurn(Struct, eq=False, gc=False):
     more_files: MoreFiles = MoreFiles()
     is_outside: bool = False
     is_history: bool = False
+    says: str = ""
+    proof: TurnProof | None = None
+    sent_back: int = 0
+    tries: int = 0
+    again: Usage = Usage()
+    undone: bool = False
+    denied: int = 0
+    cancelled: int = 0
+    stopped: int = 0
+    timed_out: int = 0
+    waited: float = 0.0
+    waits_since: str | None = None
     is_whole: bool = True
     steps: list[LiveStep] = []
+
+    def count(self, state: StepState, by: int = 1) -> None:
+        """Count steps that ended so, if that is not well."""
+        name = COUNTED.get(state)
+        if name is not None:
+            setattr(self, name, getattr(self, name) + by)
+
+    def counted(self) -> "dict[StepState, int]":
+        """Return how many steps ended other than well, by how they did; none that is 0."""
+        counts = {state: getattr(self, name) for state, name in COUNTED.items()}
+        return {state: count for state, count in counts.items() if count}
+
+    def failures_left(self) -> int | None:
+        """Return how many of its steps failed and did not pass later, when the same was done again;
+        None where that is not known: they are not here any more."""
+        if not self.failed:
+            return 0
+        passed: set[tuple[str, ...]] = set()
+        left = failed = 0
+        for step in reversed(list(self.all_steps())):
+            if step.state not in ("done", "failed"):
+                continue
+            step.condense()
+            # What failed outside of any tool, such as a request to the model, is over once the
+            # turn goes on.
+            same = (step.kind,) if step.kind == "error" else (step.kind, step.tool, step.summary)
+            if step.state == "done":
+                passed |= {same, ("error",)}
+            else:
+                failed += 1
+                left += same not in passed
+        is_listed = self.is_whole and self.made <= sum(step.size for step in self.steps)
+        return None if not left and failed < self.failed and not is_listed else left
 
     def end(self, state: TurnState, at: str) -> None:
         """It is over. Calls between turns are over whenever none is under way."""
         if self.ended_at is None and not self.is_outside:
             self.state, self.ended_at = state, at
+            self.count_wait(at, is_waiting=False)
+
+    def count_wait(self, at: str, *, is_waiting: bool) -> None:
+        """It waits for the person from `at` on, or no longer."""
+        if is_waiting:
+            self.waits_since = self.waits_since or at
+        elif self.waits_since is not None:
+            self.waited = bounded(round(self.waited + _milliseconds(self.waits_since, at), 3))
+            self.waits_since = None
 
     def superseded(self, at: str) -> None:
         if self.is_outside and self.ended_at is None:
@@ -179,14 +247,22 @@ class LiveTurn(Struct, eq=False, gc=False):
 
     def used(self, usage: Usage) -> None:
         self.usage = added(self.usage, usage)
+        if self.sent_back:
+            self.again = added(self.again, usage)
 
     def told_state(self) -> tuple[TurnState, str | None]:
         """Return how it stands, and when it ended."""
         if self.ended_at is not None or self.state != "running":
             return self.state, self.ended_at
-        if any(step.state == "waiting" for step in self.all_steps()):
-            return "waiting", None
-        if self.is_outside and not any(step.is_open for step in self.steps):
+        is_open = False
+        for step in self.steps:  # one plain loop: this is asked for many times a frame
+            if step.state == "waiting":
+                return "waiting", None
+            is_open = is_open or step.state == "running"
+            for inner in step.steps or ():
+                if inner.state == "waiting":
+                    return "waiting", None
+        if self.is_outside and not is_open:
             return "done", self.touched_at
         return "running", None
 
@@ -207,6 +283,18 @@ class LiveTurn(Struct, eq=False, gc=False):
             more_files=self.more_files,
             is_outside=self.is_outside,
             is_history=self.is_history,
+            says=self.says,
+            proof=self.proof,
+            sent_back=self.sent_back,
+            tries=self.tries,
+            again=self.again,
+            undone=self.undone,
+            denied=self.denied,
+            cancelled=self.cancelled,
+            stopped=self.stopped,
+            timed_out=self.timed_out,
+            waited=self.waited,
+            waits_since=self.waits_since,
         )
 
     def told(self) -> Turn:
@@ -237,6 +325,18 @@ class LiveTurn(Struct, eq=False, gc=False):
             more_files=head.more_files,
             is_outside=head.is_outside,
             is_history=head.is_history,
+            says=last_line(head.says),
+            proof=None if head.proof is None else proof_head(head.proof),
+            sent_back=head.sent_back,
+            tries=head.tries,
+            again=head.again,
+            undone=head.undone,
+            denied=head.denied,
+            cancelled=head.cancelled,
+            stopped=head.stopped,
+            timed_out=head.timed_out,
+            waited=head.waited,
+            waits_since=head.waits_since,
             is_whole=False,
         )
 
@@ -246,6 +346,50 @@ class LiveTurn(Struct, eq=False, gc=False):
         made.is_whole = True
         made.steps = [LiveStep.of(one) for one in turn.steps]
         return made
+
+
+def _milliseconds(since: str, until: str) -> float:
+    """Return the time between two moments as events have them; 0 where one is malformed, or they
+    are turned round."""
+    begin, end = _TIME.match(since), _TIME.match(until)
+    if begin is None or end is None:
+        return 0.0
+    try:
+        seconds = [timegm(tuple(map(int, one.groups()[:6]))) for one in (begin, end)]
+    except ValueError:
+        return 0.0  # a month that there is not
+    parts = float(end[7] or 0) - float(begin[7] or 0)
+    return max(seconds[1] - seconds[0] + parts, 0.0) * 1000
+
+
+def proof_head(proof: TurnProof) -> TurnProof:
+    """Return a proof as far as the state keeps it: records that it may come from are anyone's."""
+    return replace(
+        proof,
+        text=one_line(proof.text),
+        pointers=proof.pointers[:_MOST_POINTERS],
+        runs=[
+            replace(one, command=one_line(one.command), tests=one_line(one.tests))
+            for one in proof.runs[:_MOST_POINTERS]
+        ],
+    )
+
+
+def standing_head(standing: SessionStanding | None) -> SessionStanding | None:
+    """Return how a session stands as far as the state keeps it."""
+    if standing is None:
+        return None
+    return replace(standing, proof=proof_head(standing.proof), after=one_line(standing.after))
+
+
+def files_of(turns: Sequence["LiveTurn"]) -> tuple[dict[str, FileChange], int]:
+    """Return the files that turns changed, the newest last, and how many there are with those that
+    the state does not keep."""
+    files: dict[str, FileChange] = {}
+    for turn in turns:
+        for one in turn.files.values():
+            files[one.path] = together(one.path, files.pop(one.path, None), one)
+    return files, len(files) + sum(turn.more_files.files for turn in turns)
 
 
 def together(path: str, known: FileChange | None, change: FileChange) -> FileChange:

@@ -43,8 +43,8 @@ def children() -> list[int]:
 
 
 class Orphans:
-    """The adopted children of an asyncio program: once they have been dead for a while they are
-    taken leave of. Children whose exit codes are asked for are gone by then."""
+    """Reaps adopted children one second after they died. The wait leaves asyncio time to collect
+    the exit codes of its own children."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -65,6 +65,7 @@ class Orphans:
         self._next = None
         dead = {pid for pid in children() if _is_dead(pid)}
         for pid in dead & self._dead:
+            # No `ChildProcessError`: asyncio would have reaped one of its own a second ago.
             os.waitpid(pid, os.WNOHANG)
         self._dead = dead - self._dead
         if self._dead:

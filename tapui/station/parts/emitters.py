@@ -12,6 +12,7 @@ from tapui.core.effects import (
     CheckEmitter,
     EmitterEffect,
     KeepConsent,
+    KeepGoalConsent,
     LeaveEmitters,
     ReadEmitters,
     SaveEmitter,
@@ -22,6 +23,7 @@ from tapui.core.effects import (
 )
 from tapui.core.emitters.plans import CannotStart, FolderEmitters, SavedEmitter
 from tapui.core.runs.reports import RunEnded
+from tapui.home.paths import typed_path
 from tapui.station.parts.part import GatewayAccess, pause
 
 if TYPE_CHECKING:
@@ -34,7 +36,19 @@ _FAILED = "tapui failed at it: its log says more"
 
 _log = logging.getLogger(__name__)
 
-FileEffect = ReadEmitters | LeaveEmitters | CheckEmitter | KeepConsent | SaveEmitter
+FileEffect = (
+    ReadEmitters | LeaveEmitters | CheckEmitter | KeepConsent | KeepGoalConsent | SaveEmitter
+)
+
+
+def _own_variables(access: GatewayAccess) -> dict[str, str]:
+    """Return what a provider that ships needs to find the same files as this gateway."""
+    found = {"COPILOT_HOME": str(access.home.copilot)}
+    if access.options.home is not None:
+        found["TAPUI_HOME"] = str(access.options.home)
+    if folder := access.options.settings.memory.folder:
+        found["TAPUI_MEMORY_FOLDER"] = str(typed_path(folder))
+    return found
 
 
 class EmittersPart:
@@ -84,7 +98,9 @@ class EmittersPart:
 
         if self._runner is None:
             access = self._access
-            self._runner = RunShell(access.turn, access.report, access.announced.url)
+            self._runner = RunShell(
+                access.turn, access.report, access.announced.url, _own_variables(access)
+            )
         return self._runner
 
     # Files
@@ -125,6 +141,8 @@ class EmittersPart:
                 work, failed = partial(files.check, effect), CannotStart(_FAILED)
             case KeepConsent():
                 work, failed = partial(files.keep, effect), _FAILED
+            case KeepGoalConsent():
+                work, failed = partial(files.keep_goal, effect), _FAILED
             case SaveEmitter():
                 work, failed = partial(files.save, effect), SavedEmitter(fault=_FAILED)
         try:

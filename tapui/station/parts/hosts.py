@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tapui.home.paths import typed_path
 from tapui.hosts.copilot.launcher import CopilotLauncher
-from tapui.hosts.copilot.own.own_session import with_provider
+from tapui.hosts.copilot.own.own_session import with_provider, with_telemetry
 from tapui.hosts.local import LocalHost
 from tapui.station.parts.part import GatewayAccess
 from tapui.tools.builtin import BuiltinTools
@@ -81,16 +81,27 @@ class Copilot:
 def _environ(access: GatewayAccess) -> dict[str, str]:
     """Return the environment of sessions that are started here, with what the settings say."""
     given = access.options.settings.copilot
-    key = ""
-    if given.key_file:
+
+    def text_of(setting: str, path: str) -> str:
         try:
-            key = typed_path(given.key_file).read_text().strip()
+            return typed_path(path).read_text().strip() if path else ""
         except (OSError, UnicodeDecodeError) as error:
-            access.report(f"copilot.key-file cannot be read: {error}", "warning")
+            access.report(f"copilot.{setting} cannot be read: {error}", "warning")
+            return ""
+
+    telemetry = access.options.settings.telemetry
     return with_provider(
-        os.environ,
+        with_telemetry(
+            os.environ,
+            endpoint=telemetry.otlp_endpoint,
+            exporter=telemetry.exporter_type,
+            file=str(typed_path(telemetry.file_path)) if telemetry.file_path else "",
+            source=telemetry.source_name,
+            captures=telemetry.capture_content,
+        ),
         url=given.provider_url,
         kind=given.provider_type,
-        key=key,
+        key=text_of("key-file", given.key_file),
+        headers=text_of("headers-file", given.headers_file),
         model=given.model,
     )

@@ -11,20 +11,20 @@ from textual.binding import BindingType
 from textual.events import Event, Key, MouseDown, Paste
 
 from tapui.projection.feed import FeedItem, Link
-from tapui.projection.state import StreamKey, is_local
+from tapui.projection.state import StreamKey, is_local, is_open
 from tapui.tower.app.base_app import BaseApp
 from tapui.tower.app.feed import Feed
 from tapui.tower.app.frames import Frames
-from tapui.tower.app.notifier import Notifier, ReturnDigest
+from tapui.tower.app.notifier import Notifier, PersonCall, ReturnDigest
 from tapui.tower.app.services import FoundRecord
-from tapui.tower.keys.bindings import KeyQueue, bindings, without_alt
-from tapui.tower.keys.table import AREAS
+from tapui.tower.keys.bindings import KeyQueue, bindings, read_at, without_alt
+from tapui.tower.keys.key_table import AREAS
 from tapui.tower.requests.urgency import requests
 from tapui.tower.sessions.session_start import SessionStarts
-from tapui.tower.sessions.tell_line import ways_of
+from tapui.tower.sessions.tell_line import untold_words, ways_of
 from tapui.tower.table.table import Table
+from tapui.tower.textual.sheet import LiveScreen, Sheet
 from tapui.tower.textual.terminal import title_sequence
-from tapui.tower.turns.steps import FailedItem, failures, has_failures
 from tapui.wire import events as ev
 from tapui.wire.message import Message
 from tapui.wire.subjects import Session
@@ -33,6 +33,7 @@ from tapui.wire.tower import ProviderMove
 if TYPE_CHECKING:
     from textual.command import Provider
 
+    from tapui.tower.app.digest import AwayTarget
     from tapui.tower.sessions.sessions_pane import SessionsPane
     from tapui.tower.streams.streams_pane import StreamsPane
     from tapui.tower.turns.turns_pane import TurnsPane
@@ -82,18 +83,24 @@ class TowerApp(BaseApp):
         bell: bool = True,
         notices: Sequence[str] = (),
         on_shown: Callable[[], None] | None = None,
-        on_notice: Callable[[str], None] | None = None,
+        on_notice: Callable[[PersonCall], None] | None = None,
         cpu: Callable[[], float] = time.thread_time,
         **shared: Any,
     ) -> None:
         super().__init__(feed, **shared)
         self.typed = KeyQueue(self, self._typed)
-        self._return_digest = ReturnDigest(self)
+        self._return_digest = ReturnDigest(self, self._open_away)
         self._frames = Frames(self, self.ticks, cpu)
         self._starts = SessionStarts(self)
         self._notifier = Notifier(self, rings=bell, on_notice=on_notice)
         self._on_shown = on_shown
-        self._failure: FailedItem | None = None
+        self._awaiting = (
+            *(self.calls_made, self.orders, self.checks, self.changes, self.proofs),
+            self._starts,
+        )
+        """Those that wait for answers to what was sent here."""
+        self._failure = ""
+        """The key of what failed and was gone to last."""
         self._notices = [*notices, *self.theme_faults]
 
     # Start
@@ -104,6 +111,7 @@ class TowerApp(BaseApp):
         for notice in self._notices:
             self.notify(notice, severity="warning", timeout=12)
         self.app_resume_signal.subscribe(self, self._came_back)
+        self.watch(self, "app_focus", self._frames.focus_moved, init=False)
         self._take_keys()
         self._listen()
         self.call_after_refresh(self._shown)
@@ -117,10 +125,12 @@ class TowerApp(BaseApp):
 
     async def on_event(self, event: Event) -> None:
         """Keys and pastes wait for the one before; everything else is handled at once."""
-        if isinstance(event, (Key, Paste)) and not event.is_forwarded:
+        if isinstance(event, (Key, Paste)) and not event.is_forwarded and self.screen_stack:
             self._looked()
+            known = read_at(event)
+            at = self.ticks() if known is None else known
             for one in without_alt(event, self.screen.active_bindings):
-                self.typed.put(one)
+                self.typed.put(one, at)
         else:
             if isinstance(event, MouseDown):
                 self._looked()
@@ -128,17 +138,23 @@ class TowerApp(BaseApp):
 
     async def _typed(self, event: Key | Paste) -> None:
         """It is this key's turn: it acts, unless it is for the digest."""
-        if not (self.CALLS_PERSON and self._return_digest.takes_key()):
+        if not (self.CALLS_PERSON and self._return_digest.takes_key(event)):
             await super().on_event(event)
 
     def _looked(self) -> None:
-        """The person is here: what failed until now was seen."""
+        """The person is here."""
         self.was_touched = True
         self._return_digest.looked(self.view.looked_at, self.clock())
-        if self.view.unseen_failures:
-            self.view.touch("link")
-            self.wake()
         self.view.looked_at = self.clock()
+
+    def on_app_blur(self) -> None:
+        self.changes.went_away()
+        self._return_digest.focus_left()
+
+    def on_app_focus(self) -> None:
+        self.changes.came_back()
+        if self.CALLS_PERSON:
+            self._return_digest.focus_came()
 
     @work(group="keys", name="keys")
     async def _take_keys(self) -> None:
@@ -163,14 +179,14 @@ class TowerApp(BaseApp):
             self.wake()
 
     def _take_answers(self, item: FeedItem) -> None:
-        """Let those see an item that wait for answers to what was sent here."""
-        for waiting in (self.calls_made, self.orders, self._starts):
+        """Let those see an item that wait for answers."""
+        for waiting in self._awaiting:
             waiting.take(item)
 
     # Frames
 
-    def wake(self) -> None:
-        self._frames.wake()
+    def wake(self, *, is_moving: bool = False) -> None:
+        self._frames.wake(is_moving=is_moving)
 
     def paint(self) -> None:
         """Paint what changed now; `wake()` is the usual way."""
@@ -221,6 +237,20 @@ class TowerApp(BaseApp):
         await self.show_pane("turns")
         cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
 
+    def _open_away(self, target: "AwayTarget") -> None:
+        if target.kind == "request":
+            self.call_later(self.main.answer, target.key)
+        elif target.kind == "turn":
+            self.call_later(self.show_turn, target.session_id, target.key)
+        elif target.kind == "call":
+            from tapui.tower.calls.call_detail import CallDetail
+
+            self.push_screen(Sheet(CallDetail(target.key)))
+        else:
+            from tapui.tower.sessions.session_detail import SessionDetail
+
+            self.push_screen(Sheet(SessionDetail(target.session_id)))
+
     async def show_stream(self, key: StreamKey) -> None:
         await self.show_pane("streams")
         cast("StreamsPane", self.main.current_pane).go_to(key)
@@ -235,23 +265,31 @@ class TowerApp(BaseApp):
             return self.can_start_here
         if action == "answer":
             return bool(self.view.waiting)
+        if action == "answers":
+            return bool(self.view.decided)
+        if action == "away":
+            return self.CALLS_PERSON
+        if action == "deliveries":
+            return self.orders.told is not None
         if action == "tell":
             return self._told_session() is not None
         if action == "start_session":
             return not self.is_replay and self.view.link.state == "up"
         if action == "next_failure":
-            return has_failures(self.view)
+            return self.view.has_failures
         if action == "workbench":
             return self.can_call
         if action == "demo":
             return self.can_show_demo and self.view.is_empty
         is_covered = len(self.screen_stack) > 1
-        if action in ("pane", "help", "find", "stored") and is_covered:
+        if action in ("pane", "find", "stored") and is_covered:
             return False
         if action == "stored":
             return self.store is not None or self.is_demo
         if action == "find":
             return self.finder is not None
+        if action == "query":
+            return self.questions is not None
         return super().check_action(action, parameters)
 
     async def show_pane(self, pane_id: str) -> None:
@@ -259,15 +297,28 @@ class TowerApp(BaseApp):
         self.paint()
         self.main.current_pane.focus_inside()
 
+    async def action_go_to_pane(self, pane_id: str) -> None:
+        """Go to a pane, out of what is open over the panes."""
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        await self.show_pane(pane_id)
+
     async def action_pane(self, pane_id: str) -> None:
         await self.show_pane(pane_id)
 
-    def action_answer(self) -> None:
-        waiting = requests(self.view)
+    async def action_answer(self) -> None:
+        waiting = [one.approval for one in requests(self.view)]
+        if self.main.area.has_detail and self.main.current_kind.id == "sessions":
+            # The detail shows what the selected session asks: that is what is answered.
+            chosen = self.view.chosen_session
+            waiting.sort(key=lambda one: one.session_id != chosen)
         if waiting:
-            from tapui.tower.requests.approval_sheet import ApprovalScreen
+            await self.main.answer(waiting[0].id)
 
-            self.push_screen(ApprovalScreen(waiting[0].approval.id))
+    def action_answers(self) -> None:
+        from tapui.tower.requests.answers_sheet import AnswersScreen
+
+        self.push_screen(AnswersScreen())
 
     def _told_session(self) -> Session | None:
         """Return the session that the person would say something to: the selected one, or the
@@ -280,15 +331,44 @@ class TowerApp(BaseApp):
         return next(iter(chosen or there), None)
 
     def action_tell(self) -> None:
-        session = self._told_session()
-        if session is None:
+        marked = self.view.marked_sessions if self._told_session() is not None else []
+        if marked:
+            self._tell_several(marked)
             return
+        session = self._told_session()
+        if session is not None:
+            self._begin_to_tell(session)
+
+    def tell_notes(self, session_id: str) -> None:
+        session = self.view.state.sessions.get(session_id)
+        marks = self.view.state.marks.get(session_id)
+        if session is not None and is_open(session) and marks is not None and marks.untold:
+            while self.screen is not self.main and isinstance(self.screen, Sheet):
+                self.pop_screen()
+            self._begin_to_tell(session, len(marks.untold))
+
+    def _begin_to_tell(self, session: Session, notes: int = 0) -> None:
         if ways_of(session):
-            self.main.tell_line.open(session)
+            self.main.tell_line.open(session, notes)
         else:
-            reason = session.cannot.get("tell") or "its host does not offer that"
-            name = session.label or session.id
-            self.notify(f"{name} cannot be told anything: {reason}", severity="warning")
+            self.notify(untold_words(session), severity="warning")
+
+    def _tell_several(self, sessions: list[Session]) -> None:
+        if any(ways_of(one) for one in sessions):
+            self.main.tell_line.open_several(sessions)
+        else:
+            self.notify(untold_words(sessions[0]), severity="warning")
+
+    def action_away(self) -> None:
+        self._return_digest.show_again()
+
+    def action_deliveries(self) -> None:
+        from tapui.tower.sessions.deliveries import DeliveriesDetail
+
+        self.push_screen(Sheet(DeliveriesDetail()))
+
+    def ask_stop(self, session: Session) -> None:
+        self.main.tell_line.open_stop(session)
 
     def action_start_session(self) -> None:
         if self.is_demo:
@@ -303,19 +383,33 @@ class TowerApp(BaseApp):
         self._starts.ask_hand_over(session)
 
     async def action_next_failure(self) -> None:
-        """Go to what failed last; pressed again, to what failed before that."""
-        failed = failures(self.view)
+        """Open what failed last and was not seen; pressed again, what failed before that."""
+        from tapui.tower.turns.steps import failures
+
         panes = self.main.area.pane_ids
-        failed = [one for one in failed if ("turns" if one.is_step else "calls") in panes]
+        failed = [
+            one for one in failures(self.view) if ("turns" if one.is_step else "calls") in panes
+        ]
+        unseen = [one for one in failed if one.is_unseen]
+        if not unseen and self.view.failures:
+            self.notify("What failed is kept here no longer; the records have it.")
+            for lost in list(self.view.failures):
+                self.view.see_failure(lost.session_id, lost.key)
+            return
+        failed = unseen or failed
         if not failed:
             return
-        at = failed.index(self._failure) + 1 if self._failure in failed else 0
-        one = self._failure = failed[at % len(failed)]
-        if not one.is_step:
+        known = [one.key for one in failed]
+        at = known.index(self._failure) + 1 if self._failure in known else 0
+        one = failed[at % len(failed)]
+        self._failure = one.key
+        if one.is_step:
+            await self.show_turn(one.session_id, one.key)
+        else:
             await self.show_pane("calls")
             self.main.current_pane.query_one(Table).select(one.key)
-            return
-        await self.show_turn(one.session_id, one.key)
+        if not self.has_detail:
+            self.main.current_pane.open_shown()
 
     def action_workbench(self) -> None:
         from tapui.tower.workbench.tools import call_tool
@@ -328,6 +422,18 @@ class TowerApp(BaseApp):
             from tapui.tower.finding.find_sheet import FindScreen
 
             self.push_screen(FindScreen(self.finder, self.last_find))
+
+    def action_query(self) -> None:
+        self.ask_records("")
+
+    def ask_records(self, text: str) -> None:
+        if self.questions is not None:
+            from tapui.tower.finding.query_sheet import QueryScreen
+
+            if text and isinstance(self.screen, QueryScreen):
+                self.screen.ask(text)
+            else:
+                self.push_screen(QueryScreen(self.questions(), text, last=self.last_question))
 
     def action_stored(self) -> None:
         if self.store is not None:
@@ -346,11 +452,13 @@ class TowerApp(BaseApp):
             self.move(undo.provider.id, undo.source)
 
     def action_help(self) -> None:
-        from tapui.tower.app.help import HelpScreen, sections
+        from tapui.tower.app.help import HelpScreen, sections, sheet_sections
 
+        main, top = self.main, self.screen
         areas = [one for one in AREAS if self.is_replay or one != "replay"]
-        shown = sections(self.main.current_kind, self.pane_kinds, self.keys_of, areas)
-        self.push_screen(HelpScreen(shown))
+        over = sheet_sections(top) if isinstance(top, LiveScreen) else []
+        shown = sections(main.current_kind, self.pane_kinds, self.keys_of, areas, main.seen_kinds)
+        self.push_screen(HelpScreen([*over, *shown]))
 
     def _came_back(self, _app: object) -> None:
         """The terminal is the tower's again: paint all of it."""

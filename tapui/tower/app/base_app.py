@@ -1,12 +1,21 @@
 """The app with its main screen, and how it ends: never a gateway without a question."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import PurePath
 from typing import Any, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from tapui.tower.app.exit import GOODBYE_SECONDS, LeavingScreen, Outcome, QuitScreen, run_shell
+from tapui.tower.app.exit import (
+    GOODBYE_SECONDS,
+    LeavingScreen,
+    Outcome,
+    QuitScreen,
+    run_in_front,
+    run_shell,
+)
 from tapui.tower.app.feed import Feed
 from tapui.tower.app.header import Note
 from tapui.tower.app.main_screen import MainScreen
@@ -78,6 +87,14 @@ class BaseApp(Tower):
     @property
     def lines_above(self) -> int:
         return self.main.lines_above
+
+    @property
+    def lines_below(self) -> int:
+        return self.main.lines_below
+
+    @property
+    def has_detail(self) -> bool:
+        return self.main.area.has_detail
 
     def frame_begins(self, news: Sequence[ev.Event], dirty: frozenset[str]) -> None:
         """A frame begins: `news` happened since the one before, the topics `dirty` changed."""
@@ -158,11 +175,22 @@ class BaseApp(Tower):
         if not self.feed.is_embedded:
             self.action_suspend_process()
             return
-        fault = ""
+        self._in_front(run_shell, "The shell")
+
+    def run_in_terminal(self, command: Sequence[str]) -> None:
+        name = PurePath(command[0]).name
+        code = self._in_front(partial(run_in_front, command), name)
+        if code:
+            self.notify(f"{name} ended with exit code {code}", severity="warning")
+
+    def _in_front(self, run: Callable[[], int | None], name: str) -> int | None:
+        """Give the terminal away until `run` returns; say where that could not be started."""
+        code, fault = None, ""
         with self.suspend():
             try:
-                run_shell()
+                code = run()
             except OSError as error:
                 fault = error.strerror or str(error)
         if fault:
-            self.notify(f"The shell could not be started: {fault}", severity="error")
+            self.notify(f"{name} could not be started: {fault}", severity="error")
+        return code

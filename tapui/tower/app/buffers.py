@@ -8,7 +8,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 from msgspec import Raw
 
-from tapui.times import epoch
+from tapui.times import after, epoch
 from tapui.wire import limits, subjects
 from tapui.wire.emitters import Emitter
 from tapui.wire.message import Line
@@ -131,6 +131,8 @@ def weight(line: Line) -> int:
     return len(line.event) + length(line.metadata)
 
 
+KEPT_SPANS = 2_000
+"""Spans that ended while the tower watches."""
 KEPT_RUNS = 50
 """Runs of one emitter."""
 _FRESH = 3 * limits.COUNTED_INTERVAL
@@ -174,6 +176,12 @@ class EmitterLog:
     def last(self, emitter_id: str) -> subjects.Span | None:
         runs = self._runs.get(emitter_id)
         return runs[-1] if runs else None
+
+    def recent(self, most: int) -> list[tuple[str, subjects.Span]]:
+        """Return the newest runs of all emitters with the emitters' ids, the newest first."""
+        runs = [(id_, run) for id_, runs in self._runs.items() for run in runs]
+        runs.sort(key=lambda one: after(one[1].started_at, one[1].duration / 1000), reverse=True)
+        return runs[:most]
 
     def gone(self, emitter_id: str) -> None:
         self._paces.pop(emitter_id, None)

@@ -65,7 +65,7 @@ class QuitScreen(ConfirmScreen):
         self._go_on = go_on
 
     def _keys(self) -> str:
-        return "y quit    g go on without the screen    n back"
+        return f"y quit    g go on without the screen    n no    {self.way_back}"
 
     def action_go_on(self) -> None:
         if self.hears():
@@ -78,15 +78,20 @@ ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
 def run_shell() -> None:
-    """Run the person's shell until it ends, and take the terminal back.
-
-    Blocks the main thread. The terminal must be in its normal state. Raises `OSError` where the
-    shell cannot be started.
-    """
+    """Run the person's shell as `run_in_front` does."""
     sys.stderr.write("tapui: the gateway goes on; `exit` brings the tower back\n")
     sys.stderr.flush()
-    shell = os.environ.get("SHELL") or "/bin/sh"
-    with subprocess.Popen([shell, "-i"], stdin=0, stdout=1, stderr=2) as process:
+    run_in_front([os.environ.get("SHELL") or "/bin/sh", "-i"])
+
+
+def run_in_front(command: Sequence[str]) -> int:
+    """Run a command on the terminal until it ends, and take the terminal back; return its exit
+    code.
+
+    Blocks the main thread. The terminal must be in its normal state. Raises `OSError` where the
+    command cannot be started.
+    """
+    with subprocess.Popen(command, stdin=0, stdout=1, stderr=2) as process:
 
         def end(_number: int, _frame: FrameType | None) -> None:
             process.send_signal(signal.SIGHUP)
@@ -95,7 +100,7 @@ def run_shell() -> None:
         # Who sets the terminal from the background is stopped, and the gateway with us.
         before[signal.SIGTTOU] = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
         try:
-            process.wait()
+            return process.wait()
         finally:
             with contextlib.suppress(OSError):  # there is no terminal any more
                 os.tcsetpgrp(0, os.getpgrp())

@@ -5,14 +5,17 @@ from typing import NamedTuple
 from rich.cells import cell_len
 from textual import events
 from textual.content import Content
+from textual.geometry import Size
 from textual.screen import Screen
 
+from tapui.tower.keys.key_table import BY_ID, TABLE
 from tapui.tower.keys.names import key_name
-from tapui.tower.keys.table import BY_ID, TABLE
 from tapui.tower.textual.widgets import TextLine, plain
 
 _RANKS = {one.id: rank for rank, one in enumerate(TABLE)}
 _LAST = "commands"
+LEAST = Size(40, 8)
+"""Of a terminal in which rows and answers can be read."""
 _KEPT = ("help", "quit")
 """Offered in every room that there is, as is the way to all commands."""
 
@@ -40,14 +43,21 @@ class FooterLine(TextLine):
         self._changed(self.screen)
 
     def on_resize(self) -> None:
-        self._fill()
+        self.fill()
 
     def _changed(self, screen: Screen[object]) -> None:
         if screen is self.screen:
             self._offers = offers(screen)
-            self._fill()
+            self.fill()
 
-    def _fill(self) -> None:
+    def fill(self) -> None:
+        """Show the keys, or that the terminal is too small. The line itself keeps its size when
+        only the height of the terminal changes."""
+        size = self.app.size
+        if size.width < LEAST.width or size.height < LEAST.height:
+            told = f"needs {LEAST.width}×{LEAST.height} or more"
+            self.set_line(plain(told, "bold $warning"), [])
+            return
         width = self.size.width - 2
         last = [one for one in self._offers if one.id == _LAST]
         others = [one for one in self._offers if one.id != _LAST]
@@ -89,8 +99,8 @@ def offers(screen: Screen[object]) -> list[Offer]:
         name = binding.id or binding.action
         known = BY_ID.get(binding.id or "")
         if name not in offered:
-            words = known.offer if known else binding.description
-            brief = (known.brief or words) if known else words
+            words = binding.description
+            brief = (known.brief or words) if known and known.offer == words else words
             rank = _RANKS.get(name, len(TABLE) if binding.id else -1)
             shown = (binding.key_display or key_name(key)) if not known else key_name(key)
             offered[name] = Offer(key, shown, words, brief, rank, binding.id)

@@ -8,11 +8,14 @@ from textual.content import Content
 from textual.message import Message
 
 from tapui import DEFAULT_PORT, times
+from tapui.projection.proof import is_at_work, unchecked_sessions
 from tapui.projection.state import is_local
+from tapui.text import cut
 from tapui.tower.app.view import View
-from tapui.tower.table.pane import PaneKind
+from tapui.tower.table.pane import PaneKind, is_calm, sign_style
 from tapui.tower.textual.widgets import TextLine, plain
 from tapui.tower.wording.words import quantity
+from tapui.wire.subjects import Session
 
 
 class HeaderPart(NamedTuple):
@@ -23,19 +26,28 @@ class HeaderPart(NamedTuple):
     act: str = ""
 
 
+NAMED = 2
+"""Sessions in which something failed that are named; of more there is one sum, and the newest. Of
+those that rest unchecked the newest is named."""
+_FORMS = ((0, NAMED), (1, NAMED), (1, 1), (2, 0), (3, 0), (4, 0))
+"""How the header gives up room: brevity (`_parts`), and how many sessions it names."""
+NAME = 32
+"""Characters of a session's name there."""
 Note: TypeAlias = str | Callable[[View], str]
 """What is said of the tower itself: its first words, and more in parentheses."""
 
 
 class HeaderLine(TextLine):
-    """Sessions, what waits, what failed, the clock. While the gateway is out of reach it shows that
-    and what can be done."""
+    """Sessions, what waits, what failed, what is unchecked, the clock. While the gateway is out of
+    reach it shows that and what can be done."""
 
     def __init__(self, address: str, note: Note) -> None:
         super().__init__()
         self._address = "" if address.endswith(f":{DEFAULT_PORT}") else address
         self._note = note
         self._shown: tuple[View, str] | None = None
+        self._painted: tuple[object, ...] = ()
+        """What the line was made of that is shown."""
 
     def on_resize(self) -> None:
         if self._shown is not None:
@@ -46,15 +58,22 @@ class HeaderLine(TextLine):
         """Paint it anew, in the longest form that fits. `start_key` starts a gateway here; "" where
         none can be started."""
         self._shown = (view, start_key)
-        clock = plain(times.clock(view.now), "$text-muted")
+        now = times.clock(view.now)
         trouble = link_trouble(view, start_key)
         self.set_class(bool(trouble), "-trouble")
         width = max(self.size.width - 2, 1)
-        for brevity in range(5):
-            parts = [HeaderPart(trouble)] if trouble else self._parts(view, brevity)
+        unchecked = unchecked_sessions(view.state)
+        for brevity, named in _FORMS:
+            parts = [HeaderPart(trouble)]
+            if not trouble:
+                parts = self._parts(view, brevity, named, unchecked)
             used = sum(len(one.text) for one in parts) + 3 * (len(parts) - 1)
-            if used + clock.cell_length + 1 <= width:
+            if used + len(now) + 1 <= width:
                 break
+        painted = (parts, now, width)
+        if painted == self._painted:
+            return
+        self._painted, clock = painted, plain(now, "$text-muted")
         line, spans = Content(""), []
         for number, part in enumerate(parts):
             if number:
@@ -66,11 +85,13 @@ class HeaderLine(TextLine):
         cut = line.truncate(width, ellipsis=True)
         self.set_line(line + plain(" " * room) + clock if room > 0 else cut, spans)
 
-    def _parts(self, view: View, brevity: int) -> list[HeaderPart]:
-        """Return the parts: 0 has all of them, 4 the fewest and shortest."""
+    def _parts(
+        self, view: View, brevity: int, named: int, unchecked: Sequence[Session]
+    ) -> list[HeaderPart]:
+        """Return the parts: brevity 0 has all of them, 4 the fewest and shortest."""
         sessions = [one for one in view.open_sessions if not is_local(one)]
-        busy = sum(one.state == "busy" for one in sessions)
-        waiting, failed = len(view.waiting), view.unseen_failures
+        busy = sum(is_at_work(view.state, one) for one in sessions)
+        waiting = len(view.waiting)
         parts = [HeaderPart("tapui", "bold $primary")] if brevity < 4 else []
         words = quantity(len(sessions), "session") if sessions else "no session"
         if busy:
@@ -79,12 +100,13 @@ class HeaderLine(TextLine):
         alarms: list[HeaderPart] = []
         if waiting:
             alarms.append(HeaderPart(f"! {waiting} waiting", "bold $warning", "app.answer"))
-        if failed:
-            since = times.hour_and_minute(view.looked_at)
-            text = f"✗ {failed} failed since you looked, {since}"
-            if brevity:
-                text = f"✗ {failed} failed since {since}" if brevity < 4 else f"✗ {failed}"
-            alarms.append(HeaderPart(text, "bold $error", "app.next_failure"))
+        failed = _failed_texts(view, named, is_short=brevity == 4)
+        alarms += [HeaderPart(text, "bold $error", "app.next_failure") for text in failed]
+        if unchecked:
+            text = f"○ {len(unchecked)}{' unchecked' if brevity < 4 else ''}"
+            if named:
+                text += f": {_names(view, unchecked[0].id, len(unchecked))}"
+            alarms.append(HeaderPart(text, "bold", "app.pane('sessions')"))
         parts += [*counts, *alarms] if brevity <= 1 else [*alarms, *counts]
         if (allowed := view.state.rules_allowed) and brevity < 2:
             parts.append(HeaderPart(f"rules allowed {allowed:,}", "$text-muted"))
@@ -101,6 +123,29 @@ class HeaderLine(TextLine):
             await self.run_action(act)
 
 
+def _failed_texts(view: View, named: int, *, is_short: bool) -> list[str]:
+    """Return what failed and was not seen: each session with its name, or one sum, which names the
+    newest where at least one may be `named`."""
+    failed = view.unseen_failures
+    if not failed:
+        return []
+    if len(failed) <= named:
+        return [
+            f"✗ {count}: {cut(view.session_name(session_id), NAME)}"
+            for session_id, count in failed.most_common()
+        ]
+    if named:
+        newest = next(one.session_id for one in reversed(view.failures) if one.session_id in failed)
+        return [f"✗ {failed.total()}: {_names(view, newest, len(failed))}"]
+    return [f"✗ {failed.total()}" if is_short else f"✗ {failed.total()} failed"]
+
+
+def _names(view: View, session_id: str, count: int) -> str:
+    """Return the name of one of so many sessions, and how many others there are."""
+    more = f", {count - 1} more" if count > 1 else ""
+    return f"{cut(view.session_name(session_id), NAME)}{more}"
+
+
 class PaneTabs(TextLine):
     """The panes by key; the current one stands out. A click goes to one."""
 
@@ -111,9 +156,10 @@ class PaneTabs(TextLine):
             super().__init__()
             self.pane_id = pane_id
 
-    def __init__(self, kinds: Sequence[PaneKind]) -> None:
+    def __init__(self, kinds: Sequence[PaneKind], sign_of: Callable[[PaneKind, View], str]) -> None:
         super().__init__()
         self._kinds = kinds
+        self._sign_of = sign_of
         self._shown: tuple[View, PaneKind] | None = None
 
     def on_resize(self) -> None:
@@ -122,25 +168,33 @@ class PaneTabs(TextLine):
 
     def show(self, view: View, current: PaneKind) -> None:
         self._shown = (view, current)
-        for brevity in range(3):
-            texts = [self._text(kind, view, brevity, current) for kind in self._kinds]
-            if sum(map(len, texts)) <= self.size.width:
+        for brevity in range(4):
+            signs = [self._sign_of(kind, view) for kind in self._kinds]
+            if brevity == 2:
+                signs = ["" if is_calm(sign) else sign for sign in signs]
+            texts = [
+                self._text(kind, sign, brevity, current)
+                for kind, sign in zip(self._kinds, signs, strict=True)
+            ]
+            if sum(map(len, texts)) - 1 <= self.size.width:  # the last blank may be cut
                 break
         parts: list[Content] = []
         spans: list[tuple[int, int, str]] = []
         column = 0
-        for kind, text in zip(self._kinds, texts, strict=True):
+        for kind, text, sign in zip(self._kinds, texts, signs, strict=True):
             style = "bold reverse" if kind is current else "$text-muted"
-            parts.append(plain(text, style))
+            words, sign_, rest = text.rpartition(sign) if sign else (text, "", "")
+            is_loud = sign_style(sign) and kind is not current
+            parts += [plain(words, style), plain(sign_, sign_style(sign) if is_loud else style)]
+            parts.append(plain(rest, style))
             spans.append((column, column + len(text), kind.id))
             column += len(text)
         self.set_line(Content("").join(parts), spans)
 
     @staticmethod
-    def _text(kind: PaneKind, view: View, brevity: int, current: PaneKind) -> str:
-        note = kind.note(view)
-        title = kind.title[:4] if brevity == 2 and kind is not current else kind.title
-        text = f"{kind.key} {title}{' ' + note if note else ''} "
+    def _text(kind: PaneKind, sign: str, brevity: int, current: PaneKind) -> str:
+        title = kind.title[:4] if brevity == 3 and kind is not current else kind.title
+        text = f"{kind.key} {title}{' ' + sign if sign else ''} "
         return text if brevity else f" {text} "
 
     def on_click(self, event: events.Click) -> None:

@@ -3,8 +3,9 @@
 from typing import ClassVar
 
 from tapui.tower.app.app import TowerApp
-from tapui.tower.requests.approval_sheet import ApprovalScreen
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.requests.urgency import requests
+from tapui.tower.textual.sheet import Sheet
 
 NONE_LEFT = "quit"
 GONE = "the gateway is gone"
@@ -32,6 +33,14 @@ class NextApp(TowerApp):
     def lines_above(self) -> int:
         return 0
 
+    @property
+    def lines_below(self) -> int:
+        return 0
+
+    @property
+    def has_detail(self) -> bool:
+        return False
+
     CALLS_PERSON: ClassVar[bool] = False
 
     def _follow(self) -> None:
@@ -47,14 +56,14 @@ class NextApp(TowerApp):
         if not waiting:
             self.leave(NONE_LEFT)
             return
-        sheet = ApprovalScreen(waiting[0], self._left)
+        detail = RequestDetail(waiting[0], self._left)
 
         def closed(_result: None) -> None:
-            if sheet.key in self._waiting():
-                self._left.add(sheet.key)
+            if detail.key in self._waiting():
+                self._left.add(detail.key)
             self.wake()
 
-        self.push_screen(sheet, closed)
+        self.push_screen(Sheet(detail), closed)
 
     def _waiting(self) -> list[str]:
         return [one.approval.id for one in requests(self.view)]

@@ -14,7 +14,7 @@ from tapui.tower.app.app import TowerApp
 from tapui.tower.app.feed import ReplayedFeed
 from tapui.tower.app.services import FoundRecord
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.keys.table import replay_keys
+from tapui.tower.keys.key_table import replay_keys
 from tapui.tower.textual.dialogs import MomentScreen
 from tapui.tower.textual.widgets import TextLine, plain
 from tapui.wire import events as ev

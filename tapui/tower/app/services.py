@@ -1,14 +1,16 @@
-"""What the tower needs of the station: finding in the records, stored sessions, past requests.
+"""What the tower needs of the station: finding in the records, questions to them, stored sessions,
+past requests.
 
 The tower knows these protocols only; a tower over a feed without them shows less."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tapui.projection import approvals
-from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.request_kind import detail_of
 from tapui.tower.wording.words import quantity
 from tapui.wire.subjects import Approval
 
@@ -52,6 +54,20 @@ class LastFind:
     key: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenLine:
+    """The recorded change that a line of a file comes from. `prompt` is what its turn was asked to
+    do, "" where that is not known; `title` is the call. `is_sure`: no other change interfered."""
+
+    ts: str
+    session_id: str | None
+    session: str
+    turn: int | None
+    prompt: str
+    title: str
+    is_sure: bool
+
+
 class FinderFault(Exception):  # noqa: N818 - in words, for the person
     """Nothing can be found, and why. `will_pass`: it is worth trying again in a moment."""
 
@@ -70,17 +86,85 @@ class Finder(Protocol):
     def indexed(self) -> float:
         """Return how much of the records can be found, from 0 to 1. Raises `FinderFault`."""
 
+    def damaged(self) -> int:
+        """Return how many lines of the records are damaged, and cannot be found. Raises
+        `FinderFault`."""
+
     def is_catching_up(self) -> bool:
         """Return whether more will be found in a moment, without anything new being recorded."""
 
     def read(self, record: FoundRecord) -> RecordText | None:
         """Return the record, None if it is no longer there."""
 
+    def writer_of(self, path: Path, line: int, text: str) -> WrittenLine | None:
+        """Return the last recorded change of a line (from 1) of a file, which says `text`; None for
+        none, also where that line says something else by now. Raises `FinderFault`."""
+
     def interrupt(self) -> None:
         """End what `find` does, soon; it may raise `FinderFault` then."""
 
     def close(self) -> None:
         """Let everything go."""
+
+
+class KnownQuestion(NamedTuple):
+    """A question to the records that has a name. `takes` are what it takes, as (KEY, its value
+    where none is given, what it is); `is_own`: the person's own."""
+
+    name: str
+    about: str
+    takes: tuple[tuple[str, str, str], ...] = ()
+    is_own: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecordAnswer:
+    """An answer of the records: `rows` has texts, numbers and None, `texts` the same as a person
+    reads them. `numbers` are the columns of numbers. `is_cut`: there are more rows than these.
+    `note`: what is missing in it or damaged, "" for nothing."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | float | None]]
+    texts: Sequence[Sequence[str]]
+    numbers: frozenset[int] = frozenset()
+    is_cut: bool = False
+    note: str = ""
+
+
+class AnswerFault(Exception):  # noqa: N818 - in words, for the person
+    """There is no answer, and why."""
+
+
+AnswerForm = Literal["csv", "json", "md"]
+"""What an answer is written as."""
+
+
+class AskedQuestion(Protocol):
+    """A question that was asked once."""
+
+    def answer(self) -> RecordAnswer:
+        """Wait for the answer. Raises `AnswerFault`, soon after `cancel`."""
+
+    def cancel(self) -> None:
+        """End it, from any thread; also one whose `answer` is yet to be called."""
+
+
+class RecordQuestions(Protocol):
+    """Questions to the records. All but `ask` block, and may be called in any thread."""
+
+    def known(self) -> list[KnownQuestion]:
+        """Return the stock questions and the person's own, by name. Raises `AnswerFault`."""
+
+    def ask(self, text: str) -> AskedQuestion:
+        """Return what answers `NAME KEY=VALUE …`, or SQL."""
+
+    def read(self, ref: str) -> tuple[FoundRecord, RecordText] | None:
+        """Return the record that a row leads to, None if it is no longer there. Raises
+        `AnswerFault`."""
+
+    def write(self, answer: RecordAnswer, name: str, form: AnswerForm) -> Path:
+        """Write an answer into a file of this name and the time, and return it. Raises
+        `AnswerFault`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +183,55 @@ class SessionOnDisk:
     pid: int | None
 
 
+class FolderHead(NamedTuple):
+    """The repository that a folder lies in, by the folder of its files, and what is checked out: a
+    branch, or the beginning of a commit in parentheses. Both are "" where there is none."""
+
+    repository: str = ""
+    branch: str = ""
+
+
+class AgentOnDisk(NamedTuple):
+    """A custom agent, by the name that it is chosen by; `is_own`: the person's, in all folders."""
+
+    name: str
+    description: str
+    is_own: bool
+
+
+class PastChecks(NamedTuple):
+    """Of turns that changed files and ended: how many, and how many without a check since."""
+
+    turns: int
+    unchecked: int
+
+
 class StoreFault(Exception):  # noqa: N818 - in words, for the person
     """It could not be done; the text says why."""
+
+
+class IgnoredFiles(NamedTuple):
+    """Files of a work tree that git ignores, without those that programs make again.
+
+    `names` are the first ones, files and whole folders; `seal` names the set of all, "" for none.
+    """
+
+    files: int = 0
+    size: int = 0
+    """Bytes."""
+    names: tuple[str, ...] = ()
+    seal: str = ""
+
+
+class WorktreeState(NamedTuple):
+    """A work tree that tapui has made, why it cannot be removed, and what would go with it.
+
+    `folder` is "" for another folder, `fault` is "" where it can be removed.
+    """
+
+    folder: str = ""
+    fault: str = ""
+    ignored: IgnoredFiles = IgnoredFiles()
 
 
 class SessionStore(Protocol):
@@ -108,7 +239,7 @@ class SessionStore(Protocol):
 
     @property
     def panes(self) -> str:
-        """What has panes here: `tmux`, `zellij`; "" in a plain terminal."""
+        """What has panes here: `tmux`, `zellij`, `kitty`, `wezterm`; "" in a plain terminal."""
 
     def sessions(self) -> list[SessionOnDisk]:
         """Return them, the one used last first. Raises `StoreFault`."""
@@ -120,10 +251,34 @@ class SessionStore(Protocol):
         """Resume one in a new pane. Raises `StoreFault`."""
 
     def go_to(self, session_id: str) -> None:
-        """Go to the pane of the program that has a session open. Raises `StoreFault`."""
+        """Go to the pane of the program that has a session open. Raises `StoreFault`, which says
+        where it runs."""
+
+    def head(self, folder: str) -> FolderHead:
+        """Read what is checked out in a folder."""
 
     def delete(self, session: SessionOnDisk) -> None:
         """Delete one for good. Raises `StoreFault`."""
+
+    def past_checks(self, since: float, goes_on: Callable[[], bool]) -> PastChecks:
+        """Return what stored sessions tell of turns since then (seconds since the epoch), as far as
+        it was read while `goes_on` said yes. Raises `StoreFault`."""
+
+    def agents(self, folder: str) -> list[AgentOnDisk]:
+        """Return the custom agents whose files name them for a folder, by name."""
+
+    # Work trees that tapui makes for sessions
+
+    def add_worktree(self, folder: str, branch: str) -> str:
+        """Make one with a new branch beside a folder's repository; return where it is. Raises
+        `StoreFault`."""
+
+    def worktree(self, folder: str) -> WorktreeState:
+        """Look at the work tree that a folder is."""
+
+    def remove_worktree(self, folder: str, seal: str = "") -> None:
+        """Remove one in which all is committed, with the ignored files of this seal; its branch
+        stays. Raises `StoreFault`."""
 
 
 MOST = 2_000

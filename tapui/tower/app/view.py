@@ -4,16 +4,16 @@ Nothing here renders. Panes read a `View` when it is their turn to paint; until 
 is a set of topics.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from msgspec import Raw
 
 from tapui.projection.feed import FeedItem, Link
 from tapui.projection.fold import fold
-from tapui.projection.requests.kind import session_name
+from tapui.projection.requests.request_kind import session_name
 from tapui.projection.state import (
     State,
     StreamKey,
@@ -25,16 +25,27 @@ from tapui.projection.state import (
 )
 from tapui.projection.turns.programs import has_failed
 from tapui.times import after, epoch
-from tapui.tower.app.buffers import EmitterLog, InspectedLog, Payloads, Replies, Ring, length
+from tapui.tower.app.buffers import (
+    KEPT_SPANS,
+    EmitterLog,
+    InspectedLog,
+    Payloads,
+    Replies,
+    Ring,
+    length,
+)
 from tapui.wire import events as ev
 from tapui.wire import limits, subjects
+from tapui.wire.changes import ChangesList
 from tapui.wire.emitters import Emitter, EmitterTried
+from tapui.wire.goals import Goal, GoalsList
 from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
     InspectEnded,
     InspectLines,
     RevealedCode,
+    SpansList,
     StreamLines,
     TowersChanged,
     TowerSnapshot,
@@ -52,30 +63,38 @@ Topic = Literal[
     "errors",
     "clock",
     "emitters",
+    "checks",
+    "changes",
+    "spans",
 ]
-"""What can change. `life` is sessions' own events, `clock` a second that went by."""
+"""What can change. `life` is sessions' own events, `checks` are those that the person runs,
+`changes` the files that sessions changed, `clock` a second that went by."""
 
 ALL_TOPICS: frozenset[str] = frozenset(get_args(Topic))
 
 KEPT_DETAILS = 8
-"""Calls, approvals, providers and emitters whose whole text the tower keeps after it was read."""
+"""Calls, approvals, providers, emitters and goals whose whole text the tower keeps after it was
+read."""
 _FAILED = frozenset({"session.error", "prompt.failed"})
 """Events of a session's own that are failures without a call."""
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which an agent no longer writes what it wrote."""
 KEPT_MUTED = 1_000
 """Streams that stay muted, also while their session is away."""
+CONTEXTS = 60
+"""Changes of one session's context that the tower keeps."""
 LIFE_EVENTS = 200
 """Events of one session's own that the tower keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class FailedEvent:
-    """Something failed: when (seconds since the epoch), its session, its call ("" for none)."""
+    """Something failed: when (seconds since the epoch), its session, and the key of its step: the
+    call's id, or the time of the session's own event."""
 
     at: float
     session_id: str
-    call_id: str
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +107,15 @@ class Happening:
     data_cut: subjects.Cut | None
 
 
-Whole = subjects.Call | subjects.Approval | subjects.Provider | Emitter
-DetailKey = tuple[Literal["call", "approval", "provider", "emitter"], str, str]
+Whole = subjects.Call | subjects.Approval | subjects.Provider | Emitter | Goal
+DetailKey = tuple[Literal["call", "approval", "provider", "emitter", "goal"], str, str]
 """What was read whole: its kind, its id, and what changes when it has to be read again."""
 _DETAIL_TOPICS: dict[str, Topic] = {
     "call": "calls",
     "approval": "approvals",
     "provider": "providers",
     "emitter": "emitters",
+    "goal": "sessions",
 }
 
 
@@ -120,6 +140,8 @@ class View:
         self.rings: dict[StreamKey, Ring] = {}
         self.life: dict[str, deque[Happening]] = {}
         """By session: what happened to it."""
+        self.contexts: dict[str, deque[int]] = {}
+        """By session: how many tokens its context had, each time that this changed."""
         self.writing: dict[str, str] = {}
         """By session: what its agent writes this moment, until that is a message."""
         self.codes: dict[str, RevealedCode] = {}
@@ -129,8 +151,13 @@ class View:
         self.decided_at: dict[str, str] = {}
         """By approval: when it was settled."""
         self.failures: deque[FailedEvent] = deque(maxlen=1000)
-        """Since this tower attached, the oldest first."""
+        """What failed since this tower attached and was not seen yet, the oldest first."""
         self.emitter_log = EmitterLog()
+        self.spans: deque[tuple[str, subjects.Span]] = deque(maxlen=KEPT_SPANS)
+        """Spans that ended meanwhile, each with its session, the oldest first."""
+        self.worked: dict[str, int] = {}
+        """By session: the number of the newest event after which files of its folder may be others,
+        or their checks."""
         self._payloads = Payloads()
 
         # What was asked of the gateway
@@ -139,8 +166,11 @@ class View:
         self._detail_reads: dict[str, DetailKey] = {}
         self._turn_reads: dict[str, tuple[str, frozenset[int]]] = {}
         self._line_reads: dict[str, StreamKey] = {}
+        self.changed: dict[str, ChangesList] = {}
+        """By session: the files that it changed, as they were read last."""
         self.pages = Replies[StreamLines | Error](100)
         """Lines that a tail reads: they go into no ring."""
+        self.span_reads = Replies[SpansList | Error](20)
         self.trials = Replies[EmitterTried](20)
         self.inspected: dict[str, InspectedLog] = {}
         """The inspections that are on screen, by their ids."""
@@ -156,6 +186,7 @@ class View:
         """Streams whose lines are neither painted nor counted; of very many the newest."""
         self.chosen_session = ""
         """The session that is selected: others than the list of sessions show it, too."""
+        self._marked_sessions: dict[str, None] = {}
         self._news: deque[ev.Event] = deque(maxlen=100)
         self._dirty: set[str] = set(ALL_TOPICS)
 
@@ -206,7 +237,7 @@ class View:
         _keep_newest(self._line_reads, 100)
 
     def expect_detail(self, read_id: str, key: DetailKey) -> None:
-        """A `detail.read` with this id was sent."""
+        """A `detail.read` or `goals.read` with this id was sent."""
         self._detail_reads[read_id] = key
 
     def is_awaited(self, key: DetailKey) -> bool:
@@ -235,11 +266,37 @@ class View:
         ring.mark_read()
         self._dirty.add("streams")
 
+    @property
+    def marked_sessions(self) -> list[subjects.Session]:
+        """The open sessions that are to be told something together, in the order of the marks."""
+        known = (self.state.sessions.get(id_) for id_ in self._marked_sessions)
+        return [one for one in known if one is not None and is_open(one)]
+
+    def mark_session(self, session_id: str) -> None:
+        """Mark a session, or unmark it."""
+        if session_id in self._marked_sessions:
+            del self._marked_sessions[session_id]
+        else:
+            self._marked_sessions[session_id] = None
+        self._dirty.add("sessions")
+
+    def unmark_sessions(self) -> None:
+        self._marked_sessions.clear()
+        self._dirty.add("sessions")
+
     def choose_session(self, session_id: str) -> None:
         """Another session is selected; "" for none."""
         if session_id != self.chosen_session:
             self.chosen_session = session_id
             self._dirty.add("life")
+
+    def see_failure(self, session_id: str, key: str) -> None:
+        """The step of this key stood on the screen: if it has failed, that was seen."""
+        left = [one for one in self.failures if (one.session_id, one.key) != (session_id, key)]
+        if len(left) < len(self.failures):
+            self.failures.clear()
+            self.failures.extend(left)
+            self.touch("sessions", "link")
 
     def mark_read(self, key: StreamKey) -> None:
         ring = self.rings.get(key)
@@ -283,21 +340,44 @@ class View:
         return sorted(settled, key=lambda one: self.decided_at.get(one.id, ""), reverse=True)
 
     @property
+    def has_failures(self) -> bool:
+        """Whether anything that is kept here has failed, seen or not."""
+        state = self.state
+        return (
+            bool(self.failures)
+            or any(
+                turn.failed or turn.state == "failed"
+                for turns in state.turns.values()
+                for turn in turns.turns
+            )
+            or any(has_failed(one) for one in state.recent_calls.values())
+        )
+
+    @property
     def is_empty(self) -> bool:
         """Whether there is nothing but the session that tapui itself has."""
         has_sessions = any(not is_local(one) for one in self.state.sessions.values())
         return not (self.providers or self.state.unattached or has_sessions)
 
     @property
-    def unseen_failures(self) -> int:
-        """How much has failed since the person last pressed a key here."""
-        return sum(one.at > self.looked_at for one in self.failures)
+    def unseen_failures(self) -> Counter[str]:
+        """How much has failed and was not seen yet, by session."""
+        known = self.state.sessions
+        return Counter(one.session_id for one in self.failures if one.session_id in known)
 
     @property
     def open_sessions(self) -> list[subjects.Session]:
         """Sessions that have not ended, foreground first."""
         sessions = [one for one in self.state.sessions.values() if is_open(one)]
         return sorted(sessions, key=lambda one: not one.foreground)
+
+    @property
+    def shown_session(self) -> str:
+        """The session that other lists are about: the selected one, else the first that is open;
+        "" for none."""
+        if self.chosen_session in self.state.sessions:
+            return self.chosen_session
+        return next((one.id for one in self.open_sessions), "")
 
     @property
     def providers(self) -> list[subjects.Provider]:
@@ -317,13 +397,18 @@ class View:
     def _begin(self, snapshot: TowerSnapshot) -> None:
         """The link is there, perhaps again: `state` is all anew, and what was asked is lost."""
         if snapshot.run != self.run:
-            for kept in (self.rings, self.life, self.codes, self.errors):
+            for kept in (self.rings, self.life, self.codes, self.errors, self.decided_at):
                 kept.clear()
+            self.worked.clear()
+            self.changed.clear()
             self._payloads.clear()
             self.emitter_log.clear()
+            self.spans.clear()
         self.writing.clear()
-        for awaited in (self._detail_reads, self._turn_reads, self.pages, self.trials):
+        for awaited in (self._detail_reads, self._turn_reads):
             awaited.clear()
+        for asked in (self.pages, self.span_reads, self.trials):
+            asked.clear()
         if self.inspected:
             self._dirty.add("inspected")
         self.run = snapshot.run
@@ -355,6 +440,8 @@ class View:
             case RevealedCode():
                 self.codes[message.approval_id] = message
                 self._dirty.add("approvals")
+            case SpansList() | Error() if self.span_reads.put(message.id, message):
+                self._dirty.add("spans")
             case StreamLines() | Error() if self.pages.put(message.id, message):
                 self._dirty.add("streams")
             case StreamLines():
@@ -377,10 +464,15 @@ class View:
             case Detail():
                 whole = message.call or message.approval or message.provider or message.emitter
                 self._keep_detail(message.id, whole)
+            case GoalsList() if message.id in self._detail_reads:
+                goal_id = self._detail_reads[message.id][1]
+                self._keep_detail(
+                    message.id, next((one for one in message.goals if one.id == goal_id), None)
+                )
             case Error(reply_to="detail.read", id=None):  # it does not name the read
                 for read_id in list(self._detail_reads):
                     self._keep_detail(read_id, None)
-            case Error(reply_to="detail.read", id=str(read_id)):
+            case Error(reply_to="detail.read" | "goals.read", id=str(read_id)):
                 self._keep_detail(read_id, None)
 
     def _keep_detail(self, read_id: str, whole: Whole | None) -> None:
@@ -402,6 +494,8 @@ class View:
             self.ring((event.session_id, event.stream)).append(event.line)
         else:
             self._keep_of(event, entry.ts)
+            if (session_id := _worked(event)) is not None:
+                self.worked[session_id] = entry.seq
             if _is_news(event):
                 self._news.append(event)
 
@@ -421,19 +515,25 @@ class View:
                 ring = self.life.setdefault(event.session_id, deque(maxlen=LIFE_EVENTS))
                 ring.append(Happening(ts, event.event, *_small(event)))
                 if event.event in _FAILED:
-                    self._failed(ts, event.session_id)
+                    self._failed(ts, event.session_id, ts)
                 if event.event in _WRITTEN:
                     self.writing.pop(event.session_id, None)
                 if event.event == "session.context":
                     self._dirty.add("sessions")
+            case ev.SessionOpened() | ev.SessionUpdated():
+                self._context_used(event.session_id)
             case ev.EmitterChanged(emitter=emitter):
                 self.emitter_log.counted(emitter.id, emitter.counts.lines, ts)
             case ev.EmitterCounted():
                 self.emitter_log.counted(event.emitter_id, event.counts.lines, ts)
             case ev.EmitterGone():
                 self.emitter_log.gone(event.emitter_id)
-            case ev.SpanEnded() if event.span.name == "emitter":
-                self._emitter_ran(event)
+            case ev.SpanEnded(span=span):
+                if event.session_id is not None:
+                    self.spans.append((event.session_id, span))
+                    self._dirty.add("spans")
+                if span.name == "emitter":
+                    self._emitter_ran(event)
             case ev.StreamMoved():
                 moved = self.rings.pop((event.former, event.stream), None)
                 if moved is not None:
@@ -441,8 +541,8 @@ class View:
             case ev.SessionReplaced():
                 self._rename(event.replaces, event.session_id)
             case ev.SessionClosed():
-                self.life.pop(event.session_id, None)
-                self.writing.pop(event.session_id, None)
+                for kept in (self.life, self.contexts, self.writing, self.worked, self.changed):
+                    kept.pop(event.session_id, None)
                 for streams in (self.rings, self.muted):
                     for key in [key for key in streams if key[0] == event.session_id]:
                         del streams[key]
@@ -458,11 +558,18 @@ class View:
                 self.decided_at = {id_: at for id_, at in self.decided_at.items() if id_ in known}
                 self.decided_at[event.approval.id] = ts
 
-    def _failed(self, ts: str, session_id: str, call_id: str = "") -> None:
-        self.failures.append(FailedEvent(epoch(ts) or 0.0, session_id, call_id))
+    def _failed(self, ts: str, session_id: str, key: str) -> None:
+        self.failures.append(FailedEvent(epoch(ts) or 0.0, session_id, key))
+
+    def _context_used(self, session_id: str) -> None:
+        session = self.state.sessions.get(session_id)
+        if session is not None and session.context is not None:
+            known = self.contexts.setdefault(session_id, deque(maxlen=CONTEXTS))
+            if not known or known[-1] != session.context.tokens:
+                known.append(session.context.tokens)
 
     def _emitter_ran(self, event: ev.SpanEnded) -> None:
-        """Keep the run of an emitter; other spans are in the records alone."""
+        """Keep the run of an emitter, longer than other spans."""
         for emitter in self.state.emitters.values():
             if (emitter.session_id, emitter.name) == (event.session_id, event.span.emitter):
                 self.emitter_log.ran(emitter, event.span)
@@ -473,9 +580,34 @@ class View:
         for key in [key for key in self.rings if key[0] == old]:
             self.rings.setdefault((new, key[1]), self.rings.pop(key))
         self.muted = {(new if key[0] == old else key[0], key[1]): None for key in self.muted}
-        self.writing.pop(old, None)
+        for kept in (self.writing, self.worked, self.changed):
+            kept.pop(old, None)
+        for _ in range(len(self.spans)):
+            session_id, span = self.spans.popleft()
+            self.spans.append((new if session_id == old else session_id, span))
+        if old in self.contexts:
+            self.contexts.setdefault(new, self.contexts.pop(old))
         if old in self.life:
             self.life.setdefault(new, self.life.pop(old))
+        for _ in range(len(self.failures)):
+            one = self.failures.popleft()
+            is_moved = one.session_id == old
+            self.failures.append(replace(one, session_id=new) if is_moved else one)
+
+
+def _worked(event: ev.Event) -> str | None:
+    """Return the session in whose folder files, or their checks, may be others now."""
+    match event:
+        case ev.CallFinished(call=call) | ev.CallExited(call=call):
+            return call.session_id
+        case ev.SessionStood(session_id=session_id) | ev.TurnProved(session_id=session_id):
+            return session_id
+        case ev.FileRestored(session_id=session_id):
+            return session_id
+        case ev.SessionHappened(session_id=session_id, event="session.idle" | "user.message"):
+            return session_id  # the person may have edited something before they asked
+        case _:
+            return None
 
 
 def _keep_newest(kept: dict[Any, Any], most: int) -> None:
@@ -487,6 +619,8 @@ def _is_news(event: ev.Event) -> bool:
     """Return whether an event calls for a notice."""
     if isinstance(event, ev.SessionClosed):
         return event.session.headless
+    if isinstance(event, ev.SessionStood):
+        return event.standing is not None and event.standing.proof.state == "failed"
     return isinstance(event, _NEWS) or (
         isinstance(event, ev.ModeChanged) and event.state == "failed"
     )
@@ -515,7 +649,23 @@ EVENT_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.SessionClosed: ("sessions", "streams", "providers", "life"),
     ev.SessionHappened: ("life",),
     ev.TurnsRestored: ("life",),
+    ev.TurnProved: ("life",),
+    ev.SessionStood: ("sessions",),
+    ev.TurnSentBack: ("life",),
+    ev.ClaimsAudited: ("life",),
+    ev.ToolsSwitched: ("sessions",),
+    ev.GoalOpened: ("sessions",),
+    ev.GoalUpdated: ("sessions",),
+    ev.GoalVerified: ("sessions",),
+    ev.GoalClosed: ("sessions",),
+    ev.ReviewRecorded: ("emitters",),
+    ev.FindingDisposed: ("emitters", "changes"),
+    ev.FileMarked: ("changes",),
+    ev.NoteKept: ("changes",),
+    ev.NoteDropped: ("changes",),
+    ev.FileRestored: ("changes",),
     ev.UnattachedFound: ("sessions",),
+    ev.HostLooks: ("sessions",),
     ev.ProviderConnected: ("providers",),
     ev.ProviderBound: ("providers", "sessions"),
     ev.ProviderUpdated: ("providers",),
@@ -526,9 +676,11 @@ EVENT_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.CallProgress: ("calls",),
     ev.CallCancelling: ("calls",),
     ev.CallFinished: ("calls",),
+    ev.CallExited: ("calls",),
     ev.StreamPosted: ("streams",),
     ev.StreamMoved: ("streams",),
     ev.ApprovalRequested: ("approvals",),
+    ev.ApprovalJudged: ("approvals",),
     ev.ApprovalDeciding: ("approvals",),
     ev.ApprovalRevealed: ("approvals",),
     ev.ApprovalDecided: ("approvals",),
@@ -551,5 +703,6 @@ EVENT_TOPICS: dict[type[ev.Event], tuple[Topic, ...]] = {
     ev.ErrorSent: ("errors",),
     ev.CommandAsked: ("errors",),
     ev.SpanEnded: (),
+    ev.SpansExported: (),
     ev.EventLost: ("errors",),
 }

@@ -1,8 +1,8 @@
 """Long values as sheets show them: the one place through which a sheet gets a body.
 
-What the state holds of a call, an approval or a provider may be its head alone (`is_cut`). Sheets
-ask here for the rest and nowhere else: `whole` returns what there is, and asks the gateway for the
-rest; when that comes, the pane's topic is touched, so that the sheet looks again.
+What the state holds of a call, an approval, a provider or a goal may be its head alone (`is_cut`).
+Sheets ask here for the rest and nowhere else: `whole` returns what there is, and asks the gateway
+for the rest; when that comes, the pane's topic is touched, so that the sheet looks again.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,13 @@ from msgspec.structs import replace
 from tapui.projection.changes import Edit, edits_of
 from tapui.projection.paragraphs import readable
 from tapui.tower.app.view import DetailKey, Happening, View
-from tapui.wire import subjects
+from tapui.wire import limits, subjects
 from tapui.wire.emitters import Emitter
+from tapui.wire.goals import Goal, GoalsRead
 from tapui.wire.message import Message
 from tapui.wire.tower import DetailRead
 
-Part = TypeVar("Part", subjects.Call, subjects.Approval, subjects.Provider, Emitter)
+Part = TypeVar("Part", subjects.Call, subjects.Approval, subjects.Provider, Emitter, Goal)
 
 _EMITTERS = (
     "cwd",
@@ -36,10 +37,11 @@ _EMITTERS = (
     "rules",
 )
 _LONG: dict[type, tuple[str, ...]] = {
-    subjects.Call: ("args", "args_cut", "data", "data_cut", "error"),
+    subjects.Call: ("args", "args_cut", "data", "data_cut", "error", "shell"),
     subjects.Approval: ("detail", "provider"),
     subjects.Provider: ("origin", "context", "metadata", "sections"),
     Emitter: _EMITTERS,
+    Goal: ("criteria", "note"),
 }
 """What may be cut."""
 
@@ -64,7 +66,7 @@ class Bodies:
             return part
         key = _key(part)
         if key not in self._view.details:
-            self._ask(key)
+            self._ask(key, part.session_id if isinstance(part, Goal) else None)
             return part
         whole = self._view.details[key]
         if type(whole) is not type(part):
@@ -90,9 +92,15 @@ class Bodies:
         if not self._view.is_awaited(key):
             read_id = f"detail-{next(self._read_ids)}"
             self._view.expect_detail(read_id, key)
-            self._send(DetailRead(read_id, key[0], key[1], session_id))
+            of, subject, _ = key
+            if of == "goal":
+                ids = [one.id for one in self._view.state.goals_of(session_id or "")]
+                last = len(ids) - ids.index(subject) if subject in ids else limits.MAX_GOALS
+                self._send(GoalsRead(read_id, session_id, last=last))
+            else:
+                self._send(DetailRead(read_id, of, subject, session_id))
 
-    def is_awaited(self, part: subjects.Call | subjects.Approval) -> bool:
+    def is_awaited(self, part: subjects.Call | subjects.Approval | Goal) -> bool:
         """Return whether the rest of it was asked for and has not come yet."""
         return part.is_cut and self._view.is_awaited(_key(part))
 
@@ -108,16 +116,20 @@ class Bodies:
         return edits_of(replace(call, args=args), call) if isinstance(args, Raw) else []
 
 
-def _key(part: subjects.Call | subjects.Approval | subjects.Provider | Emitter) -> DetailKey:
+def _key(
+    part: subjects.Call | subjects.Approval | subjects.Provider | Emitter | Goal,
+) -> DetailKey:
     match part:
         case subjects.Call():
-            return "call", part.id, part.state
+            return "call", part.id, f"{part.state} {part.exit_code}"
         case subjects.Approval():
             return "approval", part.id, ""
         case subjects.Provider():
             return "provider", part.id, f"{part.revision} {part.state}"
         case Emitter():
             return "emitter", part.id, f"{part.state} {part.runs} {hash(tuple(part.rules))}"
+        case Goal():
+            return "goal", part.id, f"{part.revision}"
 
 
 def data_of(happening: Happening) -> str | None:

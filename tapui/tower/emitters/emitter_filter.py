@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import count
-from pathlib import PurePath
 from typing import ClassVar, Literal, NamedTuple
 
 from textual.app import ComposeResult
@@ -15,13 +14,14 @@ from textual.widgets import Input, Static
 
 from tapui import times
 from tapui.projection.state import StreamKey
+from tapui.projection.stream_words import OUTCOME_WORDS
 from tapui.tower.app.view import View
 from tapui.tower.emitters import emitter_words as words
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Piece, Row
 from tapui.tower.table.table import Table
-from tapui.tower.textual.sheet import SHEET_CSS, LiveScreen, upper_edge
-from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.textual.sheet import LiveScreen
+from tapui.tower.textual.widgets import SafeInput, plain, upper_edge
 from tapui.tower.wording.marks import LEVEL, Mark
 from tapui.tower.wording.words import quantity
 from tapui.wire import limits
@@ -165,18 +165,17 @@ _OUTCOMES: tuple[Literal["inject", "surface", "keep", "drop"], ...] = (
     "keep",
     "drop",
 )
-_DONE = {"inject": "injected", "surface": "surfaced", "keep": "kept", "drop": "dropped"}
-_MARKS: dict[str, Mark] = {**LEVEL, "drop": Mark("×", "drop", "muted")}
+_MARKS: dict[str, Mark] = {**LEVEL, "drop": Mark("×", OUTCOME_WORDS["drop"], "muted")}
 _RULES = (
     Column("", 3, 3, right=True),
-    Column("outcome", 7, 9),
+    Column("outcome", 7, 17),
     Column("pattern", 12, grows=True),
     Column("lines", 5, 6, right=True),
 )
 _LINES = (
     Column("time", 8, 8, rank=1),
-    Column("now", 7, 9),
-    Column("then", 9, 9),
+    Column("now", 7, 19),
+    Column("then", 7, 19),
     Column("line", 12, grows=True),
 )
 _LOW = 20
@@ -187,10 +186,7 @@ _ids = count(1)
 class EmitterFilterScreen(LiveScreen[None]):
     """Rules in their order, the first that matches decides. Nothing is applied before Enter."""
 
-    CSS_PATH: ClassVar[str | PurePath | list[str | PurePath] | None] = [
-        SHEET_CSS,
-        "emitter_filter.tcss",
-    ]
+    CSS_PATH = "emitter_filter.tcss"
     TOPICS: ClassVar[frozenset[str]] = frozenset({"emitters", "streams"})
     BINDINGS: ClassVar[list[BindingType]] = bindings(
         "rule-add",
@@ -280,8 +276,7 @@ class EmitterFilterScreen(LiveScreen[None]):
         name = plain("Filter of ", "bold") + plain(self._emitter.name, "bold", limit=200)
         note = "the first rule that matches decides"
         frame.border_title = upper_edge(name, note, "muted", self.app.size.width)
-        closes = f"{self.tower.key_of('close-sheet')} leaves it unchanged"
-        frame.border_subtitle = plain(closes, "$text-muted")
+        frame.border_subtitle = plain(self.way_back, "$text-muted")
         self._prompt()
 
     def _rule_row(self, index: int, rule: FilterRule, decided: Counter[int | None]) -> Row:
@@ -300,7 +295,7 @@ class EmitterFilterScreen(LiveScreen[None]):
             f"rule-{index}",
             (
                 Cell(f"{index + 1}", "muted"),
-                Cell(rule.outcome, mark.tone),
+                Cell(mark.word, mark.tone),
                 Cell(rule.match, "strong", rest=tuple(rest)),
                 Cell(f"{count_}" if count_ else "", "muted"),
             ),
@@ -315,7 +310,9 @@ class EmitterFilterScreen(LiveScreen[None]):
             return plain(text, "$text-muted")
         outcomes = Counter(one.outcome for one in after.values())
         changed = sum(self._is_changed(seq, one) for seq, one in after.items())
-        counts = ", ".join(f"{outcomes[one]:,} {_DONE[one]}" for one in _OUTCOMES if outcomes[one])
+        counts = ", ".join(
+            f"{outcomes[one]:,} {_MARKS[one].word}" for one in _OUTCOMES if outcomes[one]
+        )
         lead = f"{quantity(len(after), 'line')}: {counts}"
         more = f"   {changed:,} would change" if changed else ""
         tone = "" if trials.is_done else "$text-muted"
@@ -343,7 +340,9 @@ class EmitterFilterScreen(LiveScreen[None]):
                     (
                         Cell(times.moment(line.ts) if line is not None else "", "muted"),
                         Cell(mark.word, mark.tone, mark.glyph, mark.tone),
-                        Cell(f"→ {then.word}" if is_changed else "", then.tone or "strong"),
+                        Cell(then.word, then.tone, then.glyph, then.tone)
+                        if is_changed
+                        else Cell(""),
                         Cell(
                             line.event if line is not None else f"line {seq}",
                             "" if is_changed else "muted",
@@ -362,7 +361,7 @@ class EmitterFilterScreen(LiveScreen[None]):
         elif self._is_sent:
             prompt.update(plain("sent, waiting for the gateway …", "$text-muted"))
         elif self._edited is not None:
-            prompt.update(plain("Enter takes the pattern, Esc drops it.", "$text-muted"))
+            prompt.update(plain("Enter takes the pattern    Esc back", "$text-muted"))
         elif self.rules == self._in_force:
             text = "Nothing is changed." if self.rules else "No rule: every line is kept."
             prompt.update(plain(text, "$text-muted"))
@@ -411,7 +410,7 @@ class EmitterFilterScreen(LiveScreen[None]):
         """Take the pattern; an empty one is no rule."""
         event.stop()
         if self._edited is not None and not self.rules[self._edited].match:
-            self._say("A pattern has at least one character; Esc drops the rule.")
+            self._say("A pattern has at least one character    Esc back")
             return
         self._end_edit()
 

@@ -5,7 +5,9 @@ from pathlib import PurePath
 
 from tapui import times
 from tapui.tower.app.view import View
+from tapui.tower.wording.marks import Mark
 from tapui.wire.emitters import Emitter
+from tapui.wire.subjects import Span
 
 _STAYS = frozenset({"configured", "stopped", "exited", "completed", "error"})
 
@@ -23,9 +25,11 @@ def text_of(emitter: Emitter) -> str:
 
 
 def schedule_of(emitter: Emitter) -> str:
-    """Return when it runs: `every 5m`, `continuous`, `when idle`, `once`, `in 10m`; a `provider`
-    runs with its session."""
+    """Return when it runs: `every 5m`, `cron 0 9 * * *`, `continuous`, `when idle`, `once`,
+    `in 10m`; a `provider` runs with its session."""
     match emitter.kind:
+        case "timed" if emitter.cron:
+            return f"cron {emitter.cron}"
         case "timed":
             return f"every {interval(emitter.every or 1)}"
         case "idle":
@@ -79,6 +83,22 @@ def last_of(view: View, emitter: Emitter) -> str:
     failed = f"{emitter.failures} times" if emitter.failures > 1 else ""
     parts = (how_it_ended(emitter), failed, f"{ago} ago", took)
     return ", ".join(part for part in parts if part)
+
+
+RUN_MARKS = {
+    "ok": Mark("✓", "ended", "muted"),
+    "error": Mark("✗", "failed", "error"),
+    "denied": Mark("⊘", "stopped", "muted"),
+    "cancelled": Mark("⊘", "stopped", "muted"),
+}
+"""How runs ended, by the status of their spans."""
+
+
+def run_words(span: Span) -> str:
+    """Return when a run began, how it ended and how long it took: `19:41:07, exit 1, took 3s`."""
+    code = span.code.replace("_", " ").lower() if span.code else ""
+    took = f"took {times.span(span.duration / 1000)}"
+    return ", ".join(filter(None, (times.moment(span.started_at), code, took)))
 
 
 def whose(view: View, emitter: Emitter) -> str:

@@ -12,9 +12,10 @@ from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
 from tapui.tower.emitters import emitter_words as words
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.table.columns import Cell, Column, Row
+from tapui.tower.table.columns import Cell, Column, Row, heading
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.sheet import confirm
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import rate
@@ -29,6 +30,7 @@ from tapui.wire.emitters import (
     FileProblem,
     Injector,
 )
+from tapui.wire.subjects import Span
 from tapui.wire.tower import InjectsResume
 
 EXAMPLE = (
@@ -40,14 +42,21 @@ EXAMPLE = (
 )
 
 
+_RECENT_RUNS = 10
+_RUN = "run "
+"""Before the span's and the emitter's id, in the key of a run's row."""
+
+
 class EmittersPane(TablePane):
     """Emitters of the folders' files, and those that agents have started."""
+
+    SIGNS = marks.signs(*marks.EMITTER.values(), marks.Mark("↻", "retries", ""))
 
     TOPICS = frozenset({"emitters", "sessions", "clock"})
     HELP = """\
 An emitter is a command or a prompt that runs beside a session: all the time, on a schedule, or when
-the session is idle. A filter decides what becomes of each line of its output: dropped, *kept* in
-its stream, surfaced, or *injected*: sent to the agent. *Held* ones would have been sent, and the
+the session is idle. A filter decides what becomes of each line of its output: dropped, kept in
+its stream, also shown to you, or also sent to the agent. Held ones would have been sent, and the
 stream's injector is disabled. They are written in `tap.config.json` of the session's folder, and
 nothing of it runs before you have allowed it. `retries`: the last run failed, the next one is due.
 """
@@ -56,13 +65,13 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
     )
     COLUMNS = (
         Column("emitter", 12, 40, cuts_middle=True),
-        Column("state", 8, 12, rank=1),
+        Column("state", 8, 12, rank=1, stays=True),
         Column("schedule", 9, 12, rank=3, is_spare=True),
         Column("next", 6, 7, rank=2, right=True),
         Column("last run", 8, 32, rank=4, is_spare=True),
         Column("lines/s", 7, 7, rank=8, is_spare=True, right=True),
         Column("kept", 4, 6, rank=6, is_spare=True, right=True),
-        Column("injected", 8, 8, rank=5, is_spare=True, right=True),
+        Column("to agent", 8, 8, rank=5, is_spare=True, right=True),
         Column("held", 4, 6, rank=7, is_spare=True, right=True),
         Column("whose", 8, 20, rank=9, is_spare=True, is_common=True, cuts_middle=True),
         Column("runs", 12, rank=10, is_spare=True, grows=True),
@@ -114,7 +123,7 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         is_paused = emitter.state == "paused"
         run = "run it now" if words.is_active(emitter) else "start it"
         actions: list[tuple[str, str, str, Callable[[], None]]] = [
-            ("answer", "a", "answer: it asks whether it may start", partial(self._answer, emitter)),
+            ("answer", "a", "answer: it asks whether it may start", self.open_shown),
             ("run_now", "r", run, self.action_run_now),
             ("pause", "p", "go on" if is_paused else "pause it", self.action_pause),
             ("edit_filter", "f", "edit its filter", self.action_edit_filter),
@@ -133,19 +142,27 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
     def on_table_opened(self, event: Table.Opened) -> None:
         event.stop()
-        emitter = self.tower.view.state.emitters.get(event.key)
-        if emitter is not None and emitter.approval_id in self.tower.view.state.approvals:
-            self._answer(emitter)
-        elif emitter is not None:
-            from tapui.tower.emitters.emitter_sheet import EmitterScreen
+        self.open_shown()
 
-            self.app.push_screen(EmitterScreen(event.key, self.shown_keys))
+    def shown(self) -> DetailView | None:
+        """An emitter, that of a run, or the request whether it may start."""
+        if self.selected.startswith(_RUN):
+            from tapui.tower.emitters.emitter_detail import EmitterDetail
 
-    def _answer(self, emitter: Emitter) -> None:
-        if emitter.approval_id is not None:
-            from tapui.tower.requests.approval_sheet import ApprovalScreen
+            return EmitterDetail(self.selected.removeprefix(_RUN).partition(" ")[2])
+        emitter = self.tower.view.state.emitters.get(self.selected)
+        if emitter is None:
+            return None
+        if (
+            emitter.approval_id is not None
+            and emitter.approval_id in self.tower.view.state.approvals
+        ):
+            from tapui.tower.requests.request_detail import RequestDetail
 
-            self.app.push_screen(ApprovalScreen(emitter.approval_id))
+            return RequestDetail(emitter.approval_id)
+        from tapui.tower.emitters.emitter_detail import EmitterDetail
+
+        return EmitterDetail(self.selected, self.shown_keys)
 
     def action_run_now(self) -> None:
         emitter = self._emitter("run_now")
@@ -218,14 +235,19 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
         return f"keep-{next(self._ids)}"
 
     def rows(self, view: View) -> list[Row]:
-        """Return what is wrong in folders' files, and the emitters, folder by folder, in the order
-        of their files."""
+        """Return what is wrong in folders' files, the emitters, folder by folder, in the order of
+        their files, and the newest runs of all of them."""
         wrong = [
             _problem(f"problem {folder} {number}", one)
             for folder, problems in view.state.folder_problems.items()
             for number, one in enumerate(problems)
         ]
-        return wrong + [_row(view, emitter) for emitter in view.state.emitters.values()]
+        rows = wrong + [_row(view, emitter) for emitter in view.state.emitters.values()]
+        runs = view.emitter_log.recent(_RECENT_RUNS)
+        if len(view.state.emitters) > 1 and runs and self.order_by is None:
+            rows.append(heading("recent runs", heads_rows=True))
+            rows += [_run(*one) for one in runs]
+        return rows
 
     def first_steps(self) -> list[tuple[str, str]]:
         return [
@@ -247,8 +269,8 @@ nothing of it runs before you have allowed it. `retries`: the last run failed, t
 
 def _injector_words(emitter: Emitter) -> str:
     if emitter.injector == "disabled":
-        return "injector on: send what its filter injects (in the file)"
-    return "injector off: hold what its filter injects (in the file)"
+        return "injector on: send what its filter has for the agent (in the file)"
+    return "injector off: hold what its filter has for the agent (in the file)"
 
 
 def _problem(key: str, problem: FileProblem) -> Row:
@@ -265,6 +287,22 @@ def _problem(key: str, problem: FileProblem) -> Row:
             Cell(str(problem), tone),
         ),
         values={0: name, 1: "wrong", 3: float("inf"), 4: 0.0, 5: 0.0, 6: 0, 7: 0, 8: 0, 9: ""},
+    )
+
+
+def _run(emitter_id: str, span: Span) -> Row:
+    """Return the row of a run that has ended."""
+    mark = words.RUN_MARKS.get(span.status, words.RUN_MARKS["ok"])
+    return Row(
+        f"{_RUN}{span.span_id} {emitter_id}",
+        (
+            Cell(f"{span.emitter or ''} {span.run or ''}", "muted", mark.glyph, mark.tone),
+            Cell(mark.word, mark.tone),
+            *[Cell("", "")] * 2,
+            Cell(words.run_words(span), "error" if span.status == "error" else "muted"),
+            *[Cell("", "")] * 5,
+            Cell(" ".join((span.error or "").split()), "error"),
+        ),
     )
 
 

@@ -1,1 +1,1 @@
-"""Finding in all records: the sheet, and the thread that searches for it."""
+"""Finding in all records, and asking them: the sheets, and the thread that searches."""

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Callable
-from pathlib import PurePath
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -16,20 +15,22 @@ from tapui import invocation, times
 from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.tower.app.services import Finder, FoundRecord, LastFind, RecordText
 from tapui.tower.app.view import View
-from tapui.tower.finding.finder_thread import MOST, FinderThread, Finding
+from tapui.tower.finding.finder_thread import MOST, FinderResult, FinderThread
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row, emphasis
 from tapui.tower.table.table import Table
+from tapui.tower.textual.detail import DetailView, Keys, fact
 from tapui.tower.textual.reader import Reader
-from tapui.tower.textual.sheet import SHEET_CSS, Keys, LiveScreen, Sheet, fact, upper_edge
-from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.textual.sheet import LiveScreen, Sheet
+from tapui.tower.textual.widgets import SafeInput, plain, upper_edge
 from tapui.tower.wording.marks import Mark
+from tapui.tower.wording.words import quantity
 from tapui.wire.limits import MAX_PATTERN
 
 _ERROR = Mark("✗", "error", "error")
 
 
-class RecordScreen(Sheet):
+class RecordDetail(DetailView):
     """A record with its session, turn and file. `found` knows the rows, `read` asks for a record;
     it comes by `set_record`."""
 
@@ -61,7 +62,7 @@ class RecordScreen(Sheet):
         if key == self.key:
             self._record, self._is_gone = record, record is None
             if self.query(Reader):  # else it is still being made, and will show it by itself
-                self.show(self.tower.view, self.TOPICS)
+                self.show_anew()
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         del view, dirty
@@ -150,16 +151,13 @@ class FoundTable(Table):
 class FindScreen(LiveScreen[None]):
     """What is typed above, what is found below. `make` makes what looks for it, on its thread."""
 
-    CSS_PATH: ClassVar[str | PurePath | list[str | PurePath] | None] = [
-        SHEET_CSS,
-        "find_sheet.tcss",
-    ]
+    CSS_PATH = "find_sheet.tcss"
     BINDINGS: ClassVar[list[BindingType]] = bindings("find")
 
     class Found(Message):
         """Something was found, or that is all."""
 
-        def __init__(self, finding: Finding) -> None:
+        def __init__(self, finding: FinderResult) -> None:
             super().__init__()
             self.finding = finding
 
@@ -174,9 +172,9 @@ class FindScreen(LiveScreen[None]):
     def __init__(self, make: Callable[[], Finder], last: LastFind) -> None:
         super().__init__()
         self._last = last
-        self.finding = Finding("", is_done=False)
+        self.finding = FinderResult("", is_done=False)
         self._is_placed = not last.key
-        self._opened: RecordScreen | None = None
+        self._opened: RecordDetail | None = None
         self.thread = FinderThread(
             make,
             lambda finding: self.post_message(self.Found(finding)),
@@ -219,8 +217,7 @@ class FindScreen(LiveScreen[None]):
         frame = self.query_one(".sheet", Vertical)
         note, tone = _note(finding)
         frame.border_title = upper_edge(plain("Find", "bold"), note, tone, self.app.size.width)
-        closes = f"{self.tower.key_of('close-sheet')} closes"
-        frame.border_subtitle = plain(closes, "$text-muted")
+        frame.border_subtitle = plain(self.way_back, "$text-muted")
 
     # What comes
 
@@ -251,7 +248,10 @@ class FindScreen(LiveScreen[None]):
         text = event.value.strip()
         self.thread.look_for(text)
         if not text:
-            self.finding = Finding("", is_done=True, indexed=self.finding.indexed)
+            kept = self.finding
+            self.finding = FinderResult(
+                "", is_done=True, indexed=kept.indexed, damaged=kept.damaged
+            )
             self.show(self.tower.view, self.TOPICS)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -278,8 +278,8 @@ class FindScreen(LiveScreen[None]):
             self.dismiss(None)
             self.app.call_later(way)
             return
-        self._opened = RecordScreen(event.key, self._keys, self._found, self.thread.read)
-        self.app.push_screen(self._opened)
+        self._opened = RecordDetail(event.key, self._keys, self._found, self.thread.read)
+        self.app.push_screen(Sheet(self._opened))
 
     def _keys(self) -> list[str]:
         return [one.key for one in self.finding.found]
@@ -299,7 +299,7 @@ def _row(found: FoundRecord, now: float) -> Row:
     return Row(
         found.key,
         (
-            Cell(_when(found.ts, now), "muted"),
+            Cell(when(found.ts, now), "muted"),
             Cell(found.kind, "error" if found.kind == "error" else ""),
             Cell(found.session),
             Cell("" if found.turn is None else str(found.turn)),
@@ -309,7 +309,7 @@ def _row(found: FoundRecord, now: float) -> Row:
     )
 
 
-def _when(ts: str, now: float) -> str:
+def when(ts: str, now: float) -> str:
     """Return the time of day, of another day its date and the minute, of another year the date."""
     written, today = times.date_and_time(ts), times.date(now)
     if times.epoch(ts) is None:
@@ -319,20 +319,22 @@ def _when(ts: str, now: float) -> str:
     return written[5:16] if written[:4] == today[:4] else written[:10]
 
 
-def _note(finding: Finding) -> tuple[str, str]:
+def _note(finding: FinderResult) -> tuple[str, str]:
     if finding.problem:
         return "", "muted"
     if finding.indexed < 1:
         return f"indexing {int(100 * finding.indexed)} %", "strong"
+    damage = quantity(finding.damaged, "damaged line") if finding.damaged else ""
     if not finding.text:
-        return "", "muted"
+        return damage, "warning"
     if not finding.is_done:
         return "looking …", "muted"
     count = len(finding.found)
-    return (f"the newest {MOST}" if count == MOST else f"{count} found"), "muted"
+    found = f"the newest {MOST}" if count == MOST else f"{count} found"
+    return (f"{found}, {damage}", "warning") if damage else (found, "muted")
 
 
-def _instead(finding: Finding, *, has_text: bool) -> Content:
+def _instead(finding: FinderResult, *, has_text: bool) -> Content:
     if finding.problem:
         return plain(finding.problem)
     if not has_text:

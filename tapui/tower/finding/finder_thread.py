@@ -21,14 +21,16 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """What is found so far for `text`, the newest first. `indexed` is from 0 to 1."""
+class FinderResult:
+    """What is found so far for `text`, the newest first. `indexed` is from 0 to 1.
+    `damaged` lines of the records cannot be found."""
 
     text: str
     found: tuple[FoundRecord, ...] = ()
     is_done: bool = False
     indexed: float = 1.0
     problem: str = ""
+    damaged: int = 0
 
 
 class FinderThread:
@@ -42,7 +44,7 @@ class FinderThread:
     def __init__(
         self,
         make: Callable[[], Finder],
-        on_finding: Callable[[Finding], object],
+        on_finding: Callable[[FinderResult], object],
         on_record: Callable[[str, RecordText | None], object],
     ) -> None:
         self._make = make
@@ -95,7 +97,7 @@ class FinderThread:
             self._work(finder)
         except Exception:  # noqa: BLE001 - the thread's last line: it is shown and logged
             _log.exception("finding failed")
-            self._tell(Finding(self._text, is_done=True, problem=_FAILED))
+            self._tell(FinderResult(self._text, is_done=True, problem=_FAILED))
         finally:
             with self._lock:
                 self._finder = None
@@ -135,15 +137,18 @@ class FinderThread:
                     if self._version != order.version:
                         return now
                     if time.monotonic() - told_at > _TELL_SECONDS:
-                        self._tell(Finding(order.text, _newest(kept), indexed=now.indexed))
+                        self._tell(FinderResult(order.text, _newest(kept), indexed=now.indexed))
                         told_at = time.monotonic()
             except FinderFault as fault:
-                now = _State(now.indexed, now.is_settled and not fault.will_pass, str(fault))
+                is_settled = now.is_settled and not fault.will_pass
+                now = _State(now.indexed, is_settled, str(fault), now.damaged)
         if self._version == order.version:
-            self._tell(Finding(order.text, _newest(kept), True, now.indexed, now.problem))
+            self._tell(
+                FinderResult(order.text, _newest(kept), True, now.indexed, now.problem, now.damaged)
+            )
         return now
 
-    def _tell(self, finding: Finding) -> None:
+    def _tell(self, finding: FinderResult) -> None:
         with self._lock:
             if not self._is_stopped:
                 self._on_finding(finding)
@@ -170,12 +175,14 @@ class _State:
     indexed: float = 0.0
     is_settled: bool = False
     problem: str = ""
+    damaged: int = 0
 
 
 def _state(finder: Finder) -> _State:
     try:
         indexed = finder.indexed()
-        return _State(indexed, indexed >= 1 and not finder.is_catching_up())
+        is_settled = indexed >= 1 and not finder.is_catching_up()
+        return _State(indexed, is_settled, damaged=finder.damaged())
     except FinderFault as fault:
         return _State(problem=str(fault), is_settled=not fault.will_pass)
 

@@ -3,7 +3,8 @@
 Each goes to what the one before it brought up."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Awaitable, Callable, Container, Mapping
+from types import MappingProxyType
 
 from textual.app import App
 from textual.binding import Binding, BindingType
@@ -11,12 +12,15 @@ from textual.events import Key, Paste
 from textual.keys import key_to_character
 from textual.message_pump import MessagePump
 
+from tapui.tower.keys.key_table import BY_ID
 from tapui.tower.keys.names import key_name
-from tapui.tower.keys.table import BY_ID
+
+NO_OFFERS: Mapping[str, str] = MappingProxyType({})
 
 
-def bindings(*ids: str) -> list[BindingType]:
-    """Return the bindings of these actions, for a widget, screen or app that has their methods."""
+def bindings(*ids: str, offers: Mapping[str, str] = NO_OFFERS) -> list[BindingType]:
+    """Return the bindings of these actions, for a widget, screen or app that has their methods.
+    `offers` has other words for the footer."""
     made: list[BindingType] = []
     for name in ids:
         one = BY_ID[name]
@@ -25,7 +29,7 @@ def bindings(*ids: str) -> list[BindingType]:
             Binding(
                 one.keys,
                 one.action,
-                one.offer or one.does,
+                offers.get(name) or one.offer or one.does,
                 show=bool(one.offer),
                 key_display=key_name(first),
                 tooltip=one.does,
@@ -33,6 +37,20 @@ def bindings(*ids: str) -> list[BindingType]:
             )
         )
     return made
+
+
+_READ_AT = "tapui_read_at"
+
+
+def mark_read(event: Key | Paste, at: float) -> None:
+    """Note when a key was read from the terminal, in seconds of the app's `ticks`."""
+    setattr(event, _READ_AT, at)
+
+
+def read_at(event: Key | Paste) -> float | None:
+    """Return when it was read; None for one that came from no terminal."""
+    at: float | None = getattr(event, _READ_AT, None)
+    return at
 
 
 MAX_WAITING = 10_000
@@ -47,27 +65,31 @@ class KeyQueue:
     def __init__(self, app: App[str], deliver: Callable[[Key | Paste], Awaitable[None]]) -> None:
         self._app = app
         self._deliver = deliver
-        self._typed: asyncio.Queue[tuple[Key | Paste, bool]] = asyncio.Queue(MAX_WAITING)
+        self._typed: asyncio.Queue[tuple[Key | Paste, float, bool]] = asyncio.Queue(MAX_WAITING)
         self._unfinished = 0
         self.is_alone = True
         """Whether the key that acts now came by itself: the one before it had had its effect, and
         none has come since. Keys of one read of the terminal do not."""
 
-    def put(self, event: Key | Paste) -> None:
+        self.read_at: float | None = None
+        """When the key that acts now was read; None while none does."""
+
+    def put(self, event: Key | Paste, at: float) -> None:
+        """Take a key or a paste that was read at this time."""
         if not self._typed.full():
-            self._typed.put_nowait((event, self._unfinished == 0))
+            self._typed.put_nowait((event, at, self._unfinished == 0))
             self._unfinished += 1
 
     async def run(self) -> None:
         """Deliver what is typed, for as long as the app runs."""
         while True:
-            event, is_first = await self._typed.get()
+            event, self.read_at, is_first = await self._typed.get()
             self.is_alone = is_first and self._typed.empty()
             try:
                 await self._deliver(event)
                 await self._settled()
             finally:
-                self.is_alone = True
+                self.is_alone, self.read_at = True, None
                 self._unfinished -= 1
                 self._typed.task_done()
 

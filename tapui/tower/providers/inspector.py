@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from itertools import count
-from pathlib import PurePath
 from typing import Any, ClassVar
 
 import msgspec
@@ -22,8 +21,9 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row, heading
 from tapui.tower.table.filter import Filter, FilterBar, FilterError, parse
 from tapui.tower.table.table import Table
-from tapui.tower.textual.sheet import SHEET_CSS, Keys, LiveScreen, Sheet, fact, upper_edge
-from tapui.tower.textual.widgets import plain
+from tapui.tower.textual.detail import DetailView, Keys, fact
+from tapui.tower.textual.sheet import LiveScreen, Sheet
+from tapui.tower.textual.widgets import plain, upper_edge
 from tapui.tower.wording.marks import Mark
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode
@@ -66,7 +66,7 @@ _OUT = Mark("←", "from the gateway", "muted")
 _REFUSED = Mark("✗", "refused", "error")
 
 
-class InspectedScreen(Sheet):
+class InspectedDetail(DetailView):
     """A message. `line` returns that of a key, None for one that is no longer kept."""
 
     def __init__(self, key: str, keys: Keys, line: Callable[[str], Inspected | None]) -> None:
@@ -133,10 +133,7 @@ class InspectorScreen(LiveScreen[None]):
     gateway, and counted.
     """
 
-    CSS_PATH: ClassVar[str | PurePath | list[str | PurePath] | None] = [
-        SHEET_CSS,
-        "inspector.tcss",
-    ]
+    CSS_PATH = "inspector.tcss"
     TOPICS = frozenset({"inspected"})
     BINDINGS: ClassVar[list[BindingType]] = bindings("pause", "filter")
 
@@ -229,8 +226,7 @@ class InspectorScreen(LiveScreen[None]):
         frame = self.query_one(".sheet", Vertical)
         name = plain("Inspect ", "bold") + plain(self._of, "bold", limit=64)
         frame.border_title = upper_edge(name, ", ".join(notes), "muted", self.app.size.width)
-        closes = f"{self.tower.key_of('close-sheet')} ends it"
-        frame.border_subtitle = plain(closes, "$text-muted")
+        frame.border_subtitle = plain(self.way_back, "$text-muted")
 
     def refused(self, error: Error) -> bool:
         if error.id != self.inspection:
@@ -275,7 +271,7 @@ class InspectorScreen(LiveScreen[None]):
 
     def on_table_opened(self, event: Table.Opened) -> None:
         event.stop()
-        self.app.push_screen(InspectedScreen(event.key, self._keys, self._line))
+        self.app.push_screen(Sheet(InspectedDetail(event.key, self._keys, self._line)))
 
     def _keys(self) -> list[str]:
         return [str(one.number) for one in self._shown]

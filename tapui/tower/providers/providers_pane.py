@@ -13,6 +13,7 @@ from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.sheet import ask, confirm
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import name_of, quantity, session_of
@@ -28,6 +29,8 @@ _HELD = marks.Mark("‖", "held", "strong")
 class ProvidersPane(TablePane):
     """Providers that are connected or just went."""
 
+    SIGNS = marks.signs(*marks.PROVIDER.values())
+
     TOPICS = frozenset({"providers", "sessions", "calls", "clock"})
     HELP = """\
 `project` providers showed this user's token; `external` ones were paired from a web page and are
@@ -37,7 +40,7 @@ its session three times without your input; further messages are held.
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = (
         Column("provider", 12, 64, cuts_middle=True),
-        Column("state", 8, 12, rank=1, is_common=True),
+        Column("state", 8, 12, rank=1, is_common=True, stays=True),
         Column("trust", 8, rank=4, is_spare=True, is_common=True),
         Column("session", 8, 64, rank=5, is_spare=True, grows=True, cuts_middle=True),
         Column("tools", 5, 9, rank=2, right=True),
@@ -79,10 +82,14 @@ its session three times without your input; further messages are held.
 
     def on_table_opened(self, event: Table.Opened) -> None:
         event.stop()
-        if event.key in self.tower.view.state.providers:
-            from tapui.tower.providers.provider_sheet import ProviderScreen
+        self.open_shown()
 
-            self.app.push_screen(ProviderScreen(event.key, self.shown_keys))
+    def shown(self) -> DetailView | None:
+        if self.selected not in self.tower.view.state.providers:
+            return None
+        from tapui.tower.providers.provider_detail import ProviderDetail
+
+        return ProviderDetail(self.selected, self.shown_keys)
 
     def _call(self, provider: Provider, sessions: Sequence[Session]) -> None:
         from tapui.tower.workbench.tools import call_tool

@@ -6,16 +6,17 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import Raw
-from textual import events
+from textual import events, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
+from textual.widget import AwaitMount
 from textual.widgets import Digits, Static
 
 from tapui.projection import approvals
-from tapui.projection.requests.kind import Option
 from tapui.projection.requests.kinds import kind_of
+from tapui.projection.requests.request_kind import Option
 from tapui.projection.state import is_waiting
 from tapui.text import safe_text
 from tapui.tower.app.services import MOST, EarlierFault, EarlierRequests, matched
@@ -32,11 +33,18 @@ from tapui.tower.workbench.fields import NoForm, form_of
 from tapui.wire import subjects
 from tapui.wire.codec import raw
 
+Written = Mapping[str, str]
+"""What was filled in: the text of each field, the sessions that were chosen."""
+_ALL = ""
+"""The field that stands for all of them."""
+
 
 class FormAnswer(Vertical):
     """A form to fill in. Where its schema makes none, the answer is written as JSON."""
 
-    def __init__(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> None:
+    def __init__(
+        self, approval: subjects.Approval, detail: Mapping[str, Any], written: Written
+    ) -> None:
         super().__init__()
         self.approval_id = approval.id
         self._why_json = ""
@@ -45,9 +53,17 @@ class FormAnswer(Vertical):
             form = form_of(raw(detail.get("requestedSchema") or detail.get("schema") or {}))
         except NoForm as reason:
             self._why_json = str(reason)
-            self._fields = JsonView(Raw(b"{}"))
+            self._fields = JsonView(Raw(b"{}"), written.get(_ALL))
         else:
-            self._fields = FormView(form, form.defaults)
+            if detail.get("allowFreeform") is True:
+                form = form.with_other_answers()
+            self._fields = FormView(form, {**form.defaults, **written}, is_begun=bool(written))
+
+    @property
+    def written(self) -> Written:
+        if isinstance(self._fields, JsonView):
+            return {_ALL: self._fields.text}
+        return {line.field.key: line.entry.value for line in self._fields.lines}
 
     def compose(self) -> ComposeResult:
         """The fields; above JSON, why it is no form."""
@@ -75,10 +91,10 @@ class FormAnswer(Vertical):
 class PairingPanel(Vertical):
     """Sessions to let the provider into; once opened, the code in large digits."""
 
-    def __init__(self, approval: subjects.Approval) -> None:
+    def __init__(self, approval: subjects.Approval, written: Written) -> None:
         super().__init__()
         self.approval_id = approval.id
-        self._chosen: set[str] | None = None
+        self._chosen: set[str] | None = set(written) - {_ALL} if written else None
 
     def compose(self) -> ComposeResult:
         """The choice and the code; one of them is shown."""
@@ -90,6 +106,10 @@ class PairingPanel(Vertical):
     @property
     def chosen(self) -> list[str]:
         return sorted(self._chosen or ())
+
+    @property
+    def written(self) -> Written:
+        return dict.fromkeys((_ALL, *self.chosen), "")
 
     def focus_inside(self) -> None:
         self.query_one(Table).focus()
@@ -143,8 +163,9 @@ class RulePanel(Static):
 
     def on_mount(self) -> None:
         if self._earlier is not None:
-            self.run_worker(self._look_back(self._earlier), group="proposal")
+            self._look_back(self._earlier)
 
+    @work(group="proposal")
     async def _look_back(self, earlier: EarlierRequests) -> None:
         recorded = await asyncio.to_thread(_recorded, earlier, self._proposal)
         self.update(_lines(self._proposal.lines(recorded)))
@@ -169,43 +190,54 @@ Field = PairingPanel | AnswerForm | FormAnswer
 
 class RequestFields(Vertical):
     """The fields of one request at a time. Those of another may be leaving still: the methods that
-    look for fields take the id of the request on show."""
+    look for fields take the id of the request on show. Fields that leave have no `display`, and may
+    be empty: Textual mounts nothing in a widget that is being removed."""
 
-    def fill(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> Field | None:
-        """Add the fields of a request and return them; None for a request without any."""
+    def fill(
+        self, approval: subjects.Approval, detail: Mapping[str, Any], written: Written
+    ) -> AwaitMount | None:
+        """Add the fields of a request, filled in so, and return what waits until they can take the
+        keys; None for a request without any."""
         field: Field
         match kind_of(approval).fields:
             case "sessions":
-                field = PairingPanel(approval)
+                field = PairingPanel(approval, written)
             case "answer":
-                field = AnswerForm(approval, detail)
+                field = AnswerForm(approval, detail, written)
             case "form":
-                field = FormAnswer(approval, detail)
+                field = FormAnswer(approval, detail, written)
             case None:
                 return None
-        self.mount(field)
-        return field
+        return self.mount(field, before=0 if self.children else None)
+
+    def written(self, approval_id: str) -> Written:
+        """Return what is filled in."""
+        for field in (*self.panels(approval_id), *self.forms(approval_id)):
+            return field.written
+        return {}
 
     def empty(self) -> None:
         for child in self.children:
             child.remove()
 
     def panels(self, approval_id: str) -> list[PairingPanel]:
-        panels = [one for one in self.query(PairingPanel) if one.is_mounted]
+        panels = [one for one in self.query(PairingPanel) if one.is_mounted and one.display]
         return [one for one in panels if one.approval_id == approval_id]
 
     def forms(self, approval_id: str) -> list[AnswerForm | FormAnswer]:
         forms: list[AnswerForm | FormAnswer] = [*self.query(AnswerForm), *self.query(FormAnswer)]
-        return [one for one in forms if one.approval_id == approval_id]
+        return [one for one in forms if one.display and one.approval_id == approval_id]
 
     def has_focus_in_form(self, approval_id: str) -> bool:
         return any(form.has_pseudo_class("focus-within") for form in self.forms(approval_id))
 
     # What belongs to the chosen answer
 
-    def add_reason(self) -> AnswerInput:
+    def add_reason(self, text: str = "") -> AnswerInput:
         """Add and return the line with the reason for the agent of a denial."""
-        line = AnswerInput(placeholder="message to the agent", id="tell")
+        line = AnswerInput(
+            text, placeholder="message to the agent", id="tell", select_on_focus=False
+        )
         self.mount(line)
         return line
 
@@ -221,11 +253,13 @@ class RequestFields(Vertical):
 
 
 class Letter(NamedTuple):
-    """A letter: the answer it chooses, the key as the person reads it, what it does."""
+    """A letter: the answer it chooses, the key as the person reads it, what it does. `is_off`: not
+    now."""
 
     answer: str
     key: str
     does: str
+    is_off: bool = False
 
 
 class Letters(Static):
@@ -256,8 +290,9 @@ class Letters(Static):
     def _line(self, letter: Letter) -> Content:
         is_chosen = letter.answer == self._chosen
         mark = plain("▌", "$warning") if is_chosen else plain(" ")
-        does = plain(letter.does, "bold" if is_chosen else "")
-        return mark + plain(f"{letter.key:<3}", "bold $accent") + does
+        style = "$text-muted" if letter.is_off else ""
+        does = plain(letter.does, "bold" if is_chosen else style)
+        return mark + plain(f"{letter.key:<3}", style or "bold $accent") + does
 
 
 def prompt_line(
@@ -266,17 +301,22 @@ def prompt_line(
     chosen: Option | None,
     trouble: str,
     is_sent: bool,
+    is_asked_about: bool,
     is_in_form: bool,
 ) -> Content:
     """Return what Enter does, or what to press before.
 
-    `trouble` is why the last key did not count, `is_in_form` whether the person is at a field of a
-    question or a form.
+    `trouble` is why the last key did not count, `is_asked_about` whether the person is being asked
+    if the answer may come from here, `is_in_form` whether they are at a field of a question or a
+    form.
     """
     if approval is None:
         return plain("It waits no longer.", "$text-muted")
     if not is_waiting(approval):
         return plain(approvals.outcome(approval), "$text-muted", limit=200)
+    if is_sent and is_asked_about:
+        text = "sent; it counts once you allow this terminal, in the tower that was there before"
+        return plain(text, "$warning")
     if is_sent:
         return plain("sent, waiting for the gateway …", "$text-muted")
     before = plain(f"{trouble}  " if trouble else "", "bold $error", limit=300)
@@ -287,7 +327,7 @@ def prompt_line(
     if is_in_form:
         is_form = kind_of(approval).fields == "form"
         enter = "goes on, in the last field to your answer." if is_form else "takes this answer."
-        return before + plain(f"Enter {enter} Esc leaves the field.", "$text-muted")
+        return before + plain(f"Enter {enter}    Esc back", "$text-muted")
     choose = "  Space chooses sessions." if kind_of(approval).fields == "sessions" else ""
     return before + plain(f"A letter, then Enter.{choose}", "$text-muted")
 
@@ -295,5 +335,5 @@ def prompt_line(
 def _then(option: Option) -> Content:
     allows = option.answer in ("allow", "keep", "make-rule")
     tone = "bold $success" if allows else "bold $error"
-    rest = plain("    Esc takes the choice back", "$text-muted")
+    rest = plain("    Esc back", "$text-muted")
     return plain(f"Enter {option.enter}", tone) + rest

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from tapui.policies.rules import PolicyRule
-from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.request_kind import detail_of
 from tapui.tower.app.services import NOTHING, Matched, matched
 from tapui.tower.app.view import View
 from tapui.wire.subjects import Approval, RequestPart

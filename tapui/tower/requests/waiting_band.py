@@ -1,159 +1,214 @@
-"""The band across the top: what waits for the person; while nothing does, the last answers."""
+"""The line above the keys: what waits for the person; while nothing does, the last answer."""
 
 from typing import ClassVar
 
-from textual import events
 from textual.app import ComposeResult
+from textual.binding import BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widgets import Static
 
 from tapui import times
 from tapui.projection import approvals
-from tapui.projection.requests.kind import agent_name, changed_lines, session_name
 from tapui.projection.requests.kinds import kind_of
+from tapui.projection.requests.known import tries_of
 from tapui.projection.requests.permissions import by_rule
-from tapui.projection.summary import within
-from tapui.text import revealed
+from tapui.projection.requests.request_kind import Answer, agent_name, session_name
+from tapui.projection.summary import one_line, within
+from tapui.text import cut, revealed
 from tapui.tower.app.view import View
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.requests.urgency import Request, requests, standing
-from tapui.tower.table.columns import Cell, Column, Row, first_key, held
-from tapui.tower.table.pane import FrameNote, Pane, PaneKind
+from tapui.tower.table.columns import Cell, Column, Row, first_key, heading, held
+from tapui.tower.table.pane import Pane, PaneKind
 from tapui.tower.table.table import Table
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.widgets import plain, show_in
 from tapui.tower.wording import marks
 from tapui.wire import subjects
 
 KIND = PaneKind("waiting", "", "Waiting", lambda: WaitingBand)
 
-_ASKS = (
-    Column("", 12, 40, cuts_middle=True),
-    Column("", 5, 9),
-    Column("", 10, grows=True, half=True),
-    Column("", 6, 18, right=True),
+COLUMNS = (
+    Column("", 14, 64, cuts_middle=True, is_fixed=True),
+    Column("", 5, 9, is_fixed=True),
+    Column("", 10, grows=True, half=True, is_fixed=True),
+    Column("", 13, 13, right=True, is_fixed=True),
 )
-_ANSWERS = (
-    Column("", 8, 8),
-    Column("", 9, 32),
-    Column("", 10, 32, rank=1, cuts_middle=True),
-    Column("", 10, grows=True, half=True),
-)
+"""Who, what is asked, of what with a note, and since when (`waits 10h 05m`). Their places depend on
+the width alone, and none is narrower where the band is wider: no subagent's name moves them."""
+_NAME = 32
+"""Characters of the name of a session that asks in its own terminal."""
+SHARE = 4
+"""Of the panes' height a request's rows take this part at most."""
 
 
 class WaitingBand(Pane):
-    """It keeps its height. A click, or Enter on a row, opens the request."""
+    """It has a line always; more requests lie over the last rows of the panes above it.
+
+    A click, or Enter on a row, opens the request; a letter answers it in the detail.
+    """
 
     DEFAULT_CLASSES: ClassVar[str] = "-quiet"
     TOPICS: ClassVar[frozenset[str]] = frozenset({"approvals", "sessions", "clock", "link"})
+    BINDINGS: ClassVar[list[BindingType]] = bindings(
+        "allow", "keep", "make-rule", "deny", "deny-and-tell", "one-by-one"
+    )
     kind = KIND
+
+    class Grown(Message):
+        """It needs another number of lines."""
+
+    class Answering(Message):
+        """A letter was pressed; it belongs into the detail."""
+
+        def __init__(self, answer: Answer | None) -> None:
+            super().__init__()
+            self.answer = answer
 
     def __init__(self) -> None:
         super().__init__()
         self._requests: list[Request] = []
-        self._lines = 0
+        self.room = 1
+        """How many lines it may have."""
+        self._is_covered = False
+        """Only its last line is in sight, below a sheet."""
 
     def compose(self) -> ComposeResult:
-        yield Table(_ASKS, has_titles=False, opens_on_click=True)
+        yield Table(COLUMNS, has_titles=False, opens_on_click=True, hides_cursor=True)
         yield Static("", classes="more", markup=False)
 
-    def set_lines(self, lines: int) -> None:
-        """Take so many lines: from four on with a frame, with two or one without."""
-        self._lines = lines
-        self.styles.height = max(lines, 1)
-        self.display = lines > 0
-        self.set_class(lines < 4, "-bare")
-        self.set_class(lines == 1, "-single")
-
-    def on_resize(self) -> None:
-        show_in(self.query_one(".more", Static), self._more(self.tower.view))
+    @property
+    def lines(self) -> int:
+        """How many lines it has."""
+        return max(min(len(self._requests), self.room), 1)
 
     @property
     def table(self) -> Table:
         return self.query_one(Table)
 
+    @property
+    def has_requests(self) -> bool:
+        return bool(self._requests)
+
+    def on_resize(self) -> None:
+        show_in(self.query_one(".more", Static), self._more(self.tower.view))
+
+    def set_covered(self, lines: int) -> None:
+        """Below a sheet so many of its lines stay in sight: what is most urgent goes there."""
+        self._is_covered = lines > 0
+        if self.query(Table):  # none while the app leaves
+            self.show(self.tower.view, self.TOPICS)
+
     def show(self, view: View, dirty: frozenset[str]) -> None:
         del dirty
+        before = self.lines
         self._requests = requests(view)
-        if self._requests:
-            self.table.set_columns(_ASKS)
-            rows = [_asked_row(view, one) for one in self._requests]
-        else:
-            self.table.set_columns(_ANSWERS)
-            rows = [_answered_row(view, one) for one in view.decided]
-        self.set_class(bool(self._requests), "-waiting")
+        rows = [self._asked_row(view, one) for one in self._requests]
         self.set_class(not rows, "-quiet")
         at = None
-        if self.has_class("-current"):
+        if self._is_covered and rows:
+            first, *others = rows
+            # Below a sheet nothing is laid out anew: it may still be as high as more requests were.
+            above = max(self.lines, self.size.height) - 1
+            blank = [heading("")] * max(above - len(others), 0)
+            rows = [*blank, *others[:above], first, *others[above:]]
+        elif self.has_class("-current"):
             rows = held(rows, self.table.selected, self.table.cursor)
         else:
             at = first_key(rows)  # the most urgent one, while the person has gone to no other
         self.table.set_rows(rows, at=at)
         show_in(self.query_one(".more", Static), self._more(view))
-        self.show_frame()
+        if self.lines != before:
+            self.post_message(self.Grown())
 
-    def title(self) -> str:
-        return f"! Waiting for you: {len(self._requests)}" if self._requests else "Nothing waits"
-
-    def title_style(self, *, is_current: bool) -> str:
-        """Return the style of the title: it waits for you."""
-        return "bold $warning" if self._requests else super().title_style(is_current=is_current)
-
-    def frame_notes(self) -> list[FrameNote]:
-        """Return how to answer, or what the rows are."""
-        if not self._requests:
-            return [FrameNote("last answers")] if self.table.rows else []
-        unseen = len(self._requests) - (self._lines - 2)
-        more = [FrameNote(f"{unseen} more below")] if unseen > 0 else []
-        return [
-            *more,
-            FrameNote(f"{self.tower.key_of('answer')} answers the first", "", "app.answer"),
-        ]
+    def show_frame(self) -> None:
+        """It has none."""
 
     def main_widget(self) -> Table:
         return self.table
 
     def on_table_opened(self, event: Table.Opened) -> None:
         event.stop()
-        from tapui.tower.requests.approval_sheet import ApprovalScreen
+        self.open_shown()
 
-        self.app.push_screen(ApprovalScreen(event.key))
+    def shown(self) -> DetailView | None:
+        key = self.table.selected
+        if key is None:
+            return None
+        from tapui.tower.requests.request_detail import RequestDetail
 
-    def on_click(self, event: events.Click) -> None:
-        super().on_click(event)
-        if event.widget is self.query_one(".more", Static) and len(self._requests) > 1:
-            self.table.post_message(Table.Opened(self._requests[1].approval.id))
+        return RequestDetail(key)
+
+    def action_choose(self, answer: Answer) -> None:
+        self.post_message(self.Answering(answer))
+
+    def action_one_by_one(self) -> None:
+        self.post_message(self.Answering(None))
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("choose", "one_by_one"):
+            return bool(self._requests)
+        return super().check_action(action, parameters)
+
+    def _asked_row(self, view: View, request: Request) -> Row:
+        approval = request.approval
+        agent = agent_name(view.state, approval)
+        words = _request_words(view, approval)
+        reason = approvals.reason(approval)
+        tries = tries_of(view.state, approval).words
+        said = f"   “{reason}”" if reason and not tries else ""
+        is_first = request is self._requests[0]
+        seen = 1 if self._is_covered else self.lines
+        hidden = len(self._requests) - seen
+        is_last = hidden > 0 and request is self._requests[seen - 1]
+        # Where there is no room for all, the first of these goes first.
+        notes = [
+            (f"{self.tower.key_of('answer')} answers" if is_first and not is_last else "", "muted"),
+            (tries, "warning"),
+            (f"{hidden} more" if is_last else "", "muted"),
+        ]
+        rest = [(f"   {text}", tone) for text, tone in notes if text]
+        return Row(
+            approval.id,
+            (
+                Cell(_asker(view, request), "" if agent else "strong", "!", "warning"),
+                Cell(approvals.verb(approval)),
+                Cell(f"{words}{said}", "warning", rest=tuple(rest)),
+                Cell(standing(approval, view.now), "warning"),
+            ),
+            indent=2 if request.is_below and agent else 0,
+        )
 
     def _more(self, view: View) -> Content:
-        if self._lines >= 4:
-            return plain("")
-        if not self._requests:
-            return plain("" if self.table.rows else " Nothing waits.", "$text-muted")
-        width = max(self.size.width, 20)
-        key = f"{self.tower.key_of('answer')} answers "
-        others = [_in_short(view, one) for one in self._requests[1:]]
-        line = f" {len(others)} more: {', '.join(others)}" if others else ""
-        left = plain(line, limit=400).truncate(width - len(key) - 1, ellipsis=True)
-        gap = " " * (width - left.cell_length - len(key))
-        return left + plain(gap + key, "$text-muted")
+        """Return what is said while nothing is to be answered here: what a session asks in its own
+        terminal, else the last answer."""
+        there = [one for one in view.open_sessions if one.asks_there]
+        if there:
+            name = cut(view.session_name(there[0].id), _NAME)
+            question = f": {one_line(there[0].asks_there)}" if len(there) == 1 else ""
+            more = f"   {len(there) - 1} more" if len(there) > 1 else ""
+            line = plain(
+                f" ! {name} asks in its own terminal{question}{more}", "$warning", limit=400
+            )
+            return line.truncate(max(self.size.width - 1, 1), ellipsis=True)
+        words = " Nothing waits"
+        last = next(iter(view.decided), None)
+        if last is None:
+            return plain(words, "$text-muted")
+        at = view.decided_at.get(last.id)
+        when = times.hour_and_minute(times.epoch(at) or 0.0) if at else ""
+        name = session_name(view.state, last.session_id)
+        told = (when, _outcome(last), name, approvals.verb(last), _request_words(view, last))
+        line = plain(f"{words}   {'  '.join(filter(None, told))}", "$text-muted", limit=400)
+        count = view.state.rules_allowed
+        rules = plain(f"  ({count:,} by rules)" if count else "", "$text-muted")
+        room = max(self.size.width - 1 - rules.cell_length, 10)
+        return line.truncate(room, ellipsis=True) + rules
 
 
-def _asked_row(view: View, request: Request) -> Row:
-    approval = request.approval
-    agent = agent_name(view.state, approval)
-    words = _request_words(view, approval)
-    reason = approvals.reason(approval)
-    return Row(
-        approval.id,
-        (
-            Cell(_asker(view, request), "" if agent else "strong"),
-            Cell(approvals.verb(approval)),
-            Cell(f"{words}   “{reason}”" if reason else words, "warning"),
-            Cell(standing(approval, view.now), "warning"),
-        ),
-        indent=2 if request.is_below and agent else 0,
-    )
-
-
-def _answered_row(view: View, approval: subjects.Approval) -> Row:
+def answered_row(view: View, approval: subjects.Approval) -> Row:
+    """Return the row of an answer that was given: when, how, in which session, to what."""
     mark = marks.APPROVAL[approval.state]
     return Row(
         approval.id,
@@ -178,14 +233,6 @@ def _outcome(approval: subjects.Approval) -> str:
         return approvals.outcome(approval)
     name = f"rule “{rule.pattern}”" if rule.pattern else "as before"
     return f"{name}  {'allowed' if approval.state == 'approved' else approval.state}"
-
-
-def _in_short(view: View, request: Request) -> str:
-    """Return a request in a few words: who, and what it is about."""
-    approval = request.approval
-    who = agent_name(view.state, approval) or _asker(view, request)
-    lines = changed_lines(approval).strip()
-    return f"{who} ({approvals.verb(approval)}{' ' + lines if lines else ''})"
 
 
 def _asker(view: View, request: Request) -> str:

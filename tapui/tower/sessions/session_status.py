@@ -6,13 +6,16 @@ from enum import IntEnum
 from tapui import times
 from tapui.projection import approvals
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
-from tapui.projection.requests.kind import agent_of
+from tapui.projection.proof import is_at_work, record_of
+from tapui.projection.requests.request_kind import agent_of
 from tapui.projection.state import State, is_local, is_open
 from tapui.projection.summary import within
-from tapui.projection.words import alarms_of, is_stopping
+from tapui.projection.words import alarms_of, asks_there_words, is_stopping
 from tapui.text import revealed
 from tapui.tower.app.view import View
 from tapui.tower.requests.urgency import requests
+from tapui.tower.table.columns import GLYPH
+from tapui.tower.wording import marks
 from tapui.tower.wording.marks import NO_EVENT, Mark
 from tapui.tower.wording.words import quantity
 from tapui.wire import subjects
@@ -23,14 +26,17 @@ class Need(IntEnum):
 
     WAITING = 0
     FAILED = 1
-    BUSY = 2
-    IDLE = 3
-    ENDED = 4
+    UNPROVEN = 2
+    """It rests, and its check failed or has not run since it changed files."""
+    BUSY = 3
+    IDLE = 4
+    ENDED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """How a session or subagent stands. `now` is what it does; `since` an RFC 3339 time."""
+    """How a session or subagent stands. `now` is what it does, also while it asks: what it asks
+    stands in the band. `since` is an RFC 3339 time."""
 
     need: Need
     mark: Mark
@@ -41,6 +47,8 @@ class SessionStatus:
     """Whether `now` is what the agent said, not what it does."""
 
 
+STATE = 12
+"""Cells that the words of a state have at most, with their sign: they are never cut."""
 WAITING = Mark("!", "asks you", "warning")
 WAITS_LONG = Mark("!", "waits long", "error")
 BUSY = Mark("●", "busy", "accent")
@@ -72,15 +80,16 @@ def of_session(
     if not is_open(session):
         return SessionStatus(Need.ENDED, ENDED, session.reason or "", session.ended_at)
     if session.silent:
-        silent = "its program answers nothing: it is stopped, or hangs"
+        silent = "its program is stopped, or hangs"
         return SessionStatus(Need.FAILED, SILENT, silent, None, failed)
     is_stopped = is_stopping(state, session.id)
     raised = {one.kind: one for one in alarms_of(state, session.id)}
     if request is not None and not is_stopped:
         mark = WAITS_LONG if "waiting" in raised else WAITING
-        return SessionStatus(
-            Need.WAITING, mark, about(request, session.cwd), request.created_at, failed
-        )
+        words, is_said, _ = _does(now_of(state, session.id, is_asking=True), session.cwd)
+        return SessionStatus(Need.WAITING, mark, words, request.created_at, failed, is_said=is_said)
+    if (asked := asks_there_words(session)) is not None:
+        return SessionStatus(Need.WAITING, WAITING, asked, None, failed)
     if is_local(session):
         held = f"{quantity(len(session.providers), 'provider')} in no Copilot session"
         return SessionStatus(Need.IDLE, IDLE, held, session.opened_at, failed)
@@ -91,15 +100,19 @@ def of_session(
         words = f"“{writing}”"
     if is_stopped:
         return SessionStatus(Need.BUSY, STOPPING, words, since, failed, is_said=is_said)
-    is_busy = session.state == "busy" or (does is not None and does.kind == "call")
+    is_busy = is_at_work(state, session) or (does is not None and does.kind == "call")
     if is_busy and does is not None and does.loop is not None:
-        mark = Mark("↻", _loop(does.loop), "error")
+        mark = Mark("↻", loop_words(does.loop), "error")
         return SessionStatus(Need.FAILED, mark, words, since, failed, is_said=is_said)
     if "quiet" in raised:
         quiet = raised["quiet"]
         return SessionStatus(Need.FAILED, NO_EVENT, words, quiet.since, failed, is_said=is_said)
-    mark = BUSY if is_busy else IDLE
-    need = Need.FAILED if failed else Need.BUSY if is_busy else Need.IDLE
+    mark, need = (BUSY, Need.BUSY) if is_busy else (IDLE, Need.IDLE)
+    record = None if is_busy else record_of(state, session)
+    if record is not None:
+        mark = marks.of_record(record)
+        need = Need.UNPROVEN if record.mark in ("failed", "unchecked") else Need.IDLE
+    need = Need.FAILED if failed else need
     return SessionStatus(need, mark, words, since, failed, is_said=is_said)
 
 
@@ -107,15 +120,21 @@ def _does(now: SessionNow | None, folder: str) -> tuple[str, bool, str | None]:
     """Return what a session does in words, whether those are the agent's own, and since when."""
     if now is None:
         return "", False, None
+    since = times.after(now.since, now.waited / 1000) if now.waited else now.since
     if now.kind in ("call", "waiting"):
         who = f"{now.agent}: " if now.agent and now.agent != now.tool else ""
-        return f"{who}{now.tool:<6} {within(now.text, folder)}".rstrip(), False, now.since
-    return f"“{now.text}”" if now.text else "", True, now.since
+        return f"{who}{now.tool:<6} {within(now.text, folder)}".rstrip(), False, since
+    if now.kind == "model":
+        return now.text, False, since
+    return f"“{now.text}”" if now.text else "", True, since
 
 
-def _loop(loop: Loop) -> str:
-    what = loop.program if loop.exit_code is None else f"exit {loop.exit_code}"
-    return f"{what}, {loop.times}×"
+def loop_words(loop: Loop) -> str:
+    """Return `exit 1, 4×`; `fails 4×` where that would be too long, or there is no exit code."""
+    times_ = f"{min(loop.times, 99)}{'+' if loop.times > 99 else ''}×"
+    words = f"exit {loop.exit_code}, {times_}"
+    is_short = loop.exit_code is not None and len(words) <= STATE - GLYPH
+    return words if is_short else f"fails {times_}"
 
 
 def about(approval: subjects.Approval, folder: str) -> str:
@@ -136,7 +155,8 @@ def of_agent(
 ) -> SessionStatus:
     session = state.sessions.get(session_id)
     folder = session.cwd if session is not None else ""
+    is_asking = request is not None
+    words, is_said, since = _does(agent_now(state, session_id, agent.id, is_asking), folder)
     if request is not None:
-        return SessionStatus(Need.WAITING, WAITING, about(request, folder), request.created_at)
-    words, is_said, since = _does(agent_now(state, session_id, agent.id), folder)
+        return SessionStatus(Need.WAITING, WAITING, words, request.created_at, is_said=is_said)
     return SessionStatus(Need.BUSY, BUSY, words, since or agent.started_at, is_said=is_said)

@@ -6,11 +6,9 @@ from typing import Literal
 
 from textual.app import App
 
-from tapui.projection.words import can_stop
 from tapui.tower.app.tower import RowAction, Tower
-from tapui.tower.sessions import session_status
 from tapui.tower.textual.dialogs import AskLineScreen, Choice, ChooseScreen
-from tapui.tower.textual.sheet import LiveScreen, ask, confirm
+from tapui.tower.textual.sheet import LiveScreen, ask
 from tapui.wire.steering import EFFORTS, Ability, ModelsList
 from tapui.wire.subjects import Session
 
@@ -53,24 +51,6 @@ class SessionOrders:
         reason = self._session.cannot.get(ability) or "its host does not offer that"
         words = f"{does} (not possible: {reason})"
         return RowAction(letter, words, lambda: self._app.notify(words, severity="warning"))
-
-    def ask_stop(self) -> None:
-        view, session = self._tower.view, self._session
-        stands = session_status.of_session(view.state, session, None, 0)
-
-        def stop() -> None:
-            now = view.state.sessions.get(session.id)
-            if now is not None and can_stop(now):
-                self._tower.orders.stop(session.id)
-            else:
-                self._app.notify(
-                    f"The turn of {self._session_name} has ended already.", markup=False
-                )
-
-        lines = [one for one in (stands.now,) if one]
-        lines.append("What waits for the turn's end is dropped. Detached commands go on.")
-        question = f"Stop the turn of {self._session_name}?"
-        confirm(self._app, question, lines, "stop the turn", stop)
 
     def _compact(self) -> None:
         self._tower.orders.compact(self._session.id)

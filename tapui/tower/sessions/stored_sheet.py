@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
+from textual import work
+
 from tapui import times
 from tapui.tower.app.services import SessionOnDisk, SessionStore, StoreFault
 from tapui.tower.app.tower import RowAction
@@ -40,7 +42,11 @@ class StoredScreen(FilteredListScreen[None]):
     def on_mount(self) -> None:
         super().on_mount()
         self.say("Reading them …")
-        self.run_worker(self._read(), group="stored", exclusive=True)
+        self._begin()
+
+    @work(group="stored", exclusive=True)
+    async def _begin(self) -> None:
+        await self._read()
 
     async def _read(self) -> None:
         try:
@@ -77,9 +83,8 @@ class StoredScreen(FilteredListScreen[None]):
         store, panes = self._store, self._store.panes
         actions = []
         if session.pid is not None:
-            if panes:
-                go_to = partial(self._do, partial(store.go_to, session.id))
-                actions.append(RowAction("g", f"go to its pane ({panes})", go_to))
+            go_to = partial(self._do, partial(store.go_to, session.id))
+            actions.append(RowAction("g", "go to its terminal, or say where it is", go_to))
             about = f"it is open in process {session.pid}"
             copy = partial(self.tower.copy, session.id, "It")
             return [*actions, RowAction("c", f"copy its id ({about})", copy)]
@@ -101,18 +106,16 @@ class StoredScreen(FilteredListScreen[None]):
         question = f"Delete session {session.id}?"
         confirm(self.app, question, [one for one in lines if one], "delete it", delete)
 
-    def _do(self, what: Callable[[], None], done: str = "") -> None:
-        async def do() -> None:
-            try:
-                await asyncio.to_thread(what)
-            except StoreFault as fault:
-                self.notify(str(fault), severity="error", timeout=12)
-            else:
-                if done:
-                    self.notify(done, timeout=5)
-            await self._read()
-
-        self.run_worker(do(), group="stored")
+    @work(group="stored")
+    async def _do(self, what: Callable[[], None], done: str = "") -> None:
+        try:
+            await asyncio.to_thread(what)
+        except StoreFault as fault:
+            self.notify(str(fault), severity="error", timeout=12)
+        else:
+            if done:
+                self.notify(done, timeout=5)
+        await self._read()
 
 
 def _row(one: SessionOnDisk, now: float, *, is_here: bool) -> Row:

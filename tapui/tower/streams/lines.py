@@ -66,6 +66,8 @@ class Lines:
         self.rows: list[TailRow] = []
         self.filter: Filter | None = None
         self.levels = ALL_LEVELS
+        self.hidden_to: Place | None = None
+        """The place up to which the person hid all lines."""
         self.undecided = 0
         self.is_following = True
         self.is_paused = False
@@ -91,7 +93,8 @@ class Lines:
 
     @property
     def is_sieved(self) -> bool:
-        return self.filter is not None or self.levels != ALL_LEVELS
+        is_filtered = self.filter is not None or self.levels != ALL_LEVELS
+        return is_filtered or self.hidden_to is not None
 
     @property
     def is_working(self) -> bool:
@@ -108,6 +111,7 @@ class Lines:
         """Show these streams from now on, following; the filter stays."""
         self.is_following = True
         self.is_paused = False
+        self.hidden_to = None
         self._sources = {
             key: TailSource(key, order, ring) for order, (key, ring) in enumerate(rings.items())
         }
@@ -151,7 +155,7 @@ class Lines:
                 row, into, last = lines[last], self.rows, last + 1
             else:
                 row, into, first = lines[first - 1], older, first - 1
-            if self._passes(row.line):
+            if self._passes(row):
                 into.append(row)
             if self._timer() >= until:
                 break
@@ -159,11 +163,12 @@ class Lines:
         self._tried = (first, last)
         return self.is_working
 
-    def _passes(self, line: Line) -> bool:
-        if line.level not in self.levels:
+    def _passes(self, row: TailRow) -> bool:
+        is_hidden = self.hidden_to is not None and place(row) <= self.hidden_to
+        if is_hidden or row.line.level not in self.levels:
             return False
         try:
-            return self.filter is None or self.filter.matches(line)
+            return self.filter is None or self.filter.matches(row.line)
         except Undecided:
             self.undecided += 1
             return False
@@ -185,6 +190,16 @@ class Lines:
 
     def set_levels(self, levels: frozenset[Level]) -> None:
         self.levels = levels
+        self._refilter()
+
+    def hide_above(self, row: TailRow | None) -> None:
+        """Hide what is above a row, all that is here without one; or show it again."""
+        if self.hidden_to is not None:
+            self.hidden_to = None
+        elif row is not None:
+            self.hidden_to = (row.ts, row.order, row.seq - 1)
+        elif self._lines:
+            self.hidden_to = place(self._lines[-1])
         self._refilter()
 
     def stop(self) -> None:
@@ -265,7 +280,7 @@ class Lines:
     def older_wanted(self) -> WantedPage | None:
         """Return which lines come before those that are here; None where there are none."""
         limit = _limiting(self._sources.values())
-        if limit is None:
+        if limit is None or self.hidden_to is not None:
             return None
         first = limit.rows[0]
         return WantedPage(limit.key, first.line.ts, before=first.seq)

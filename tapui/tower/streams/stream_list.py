@@ -1,38 +1,48 @@
 """The rows of the list of streams, and the lines above and below the tail."""
 
-from dataclasses import dataclass
+from collections import deque
+from dataclasses import dataclass, field
 from itertools import islice
 
 from textual.content import Content
 
+from tapui import times
 from tapui.projection.state import StreamKey
+from tapui.projection.stream_words import lag_words
 from tapui.tower.app.buffers import Ring
 from tapui.tower.app.view import View
 from tapui.tower.streams.tail import Tail
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording.marks import LEVEL, SHOWN_LEVELS, tells_failure
-from tapui.tower.wording.words import MANY, short_count
+from tapui.tower.wording.words import short_count, sparkline
+from tapui.wire.subjects import Stream
 
 LOOKED_THROUGH = 200
 """New lines of a stream that one frame looks through for failures; of more, the newest."""
 
+RATE_SECONDS = 30
+"""Seconds of a stream's rate that its row shows."""
+_BARS_WIDTH = RATE_SECONDS // 2
+
 COLUMNS = (
     Column("stream", 12, 60, grows=True, cuts_middle=True),
+    Column("", 8, _BARS_WIDTH, rank=3, is_spare=True),
     Column("session", 7, 64, rank=2, is_spare=True, is_common=True),
     Column("failed", 3, 6, rank=1, right=True),
-    Column("new", 5, 18, right=True),
+    Column("new", 5, 10, right=True),
+    Column("rate", 3, 8, rank=1, right=True),
 )
 
 
 @dataclass(slots=True)
 class StreamPace:
-    """What was counted of one stream: `rate` in lines a second between two clock ticks, `failed`
-    of the unread lines up to number `seen`."""
+    """What was counted of one stream: `rates` in lines a second for each of the last seconds,
+    `failed` of the unread lines up to number `seen`."""
 
     at: float = 0.0
     count: int = 0
-    rate: float = 0.0
+    rates: deque[float] = field(default_factory=lambda: deque(maxlen=RATE_SECONDS))
     failed: int = 0
     seen: int = 0
     is_part: bool = False
@@ -60,8 +70,12 @@ def row_key(key: StreamKey) -> str:
 
 
 def _tick(pace: StreamPace, now: float, count: int) -> None:
+    """Count the lines since the last tick, spread over the seconds between: of a pane that was out
+    of sight only their mean is known."""
     if pace.at and now > pace.at:
-        pace.rate = max(count - pace.count, 0) / (now - pace.at)
+        passed = now - pace.at
+        seconds = min(max(round(passed), 1), RATE_SECONDS)
+        pace.rates.extend([max(count - pace.count, 0) / passed] * seconds)
     pace.at, pace.count = now, count
 
 
@@ -94,17 +108,20 @@ def _row(view: View, key: StreamKey, pace: StreamPace, *, is_marked: bool) -> Ro
         glyph, tone = "×", "muted"
     elif is_marked:
         glyph, tone = "+", "accent"
+    elif pace.failed:
+        glyph, tone = "✗", "error"
     new = f"{short_count(unread)} new" if unread else ""
-    if unread > MANY and pace.rate >= 1:
-        new = f"{new}, {pace.rate:,.0f}/s"
+    now = pace.rates[-1] if pace.rates else 0.0
     failed = f"✗ {pace.failed}{'+' if pace.is_part else ''}" if pace.failed else ""
     return Row(
         row_key(key),
         (
             Cell(stream.name, "muted" if is_muted else "strong" if unread else "", glyph, tone),
+            Cell(sparkline(list(pace.rates), _BARS_WIDTH) if not is_muted else "", "primary"),
             Cell(view.session_name(stream.session_id), "muted"),
             Cell(failed, "error"),
             Cell("muted" if is_muted else new, "muted" if is_muted else "strong"),
+            Cell(f"{now:,.0f}/s" if not is_muted else "", "" if now >= 1 else "muted"),
         ),
     )
 
@@ -135,26 +152,31 @@ def heading(view: View, shown: list[StreamKey], selected: StreamKey | None) -> C
     )
 
 
-def standing(tail: Tail) -> Content:
-    """Return how the tail stands, what is missed, and what the filter leaves."""
+def _lag(stream: Stream, now: float) -> str:
+    last = stream.last
+    return lag_words(stream, times.since(last.ts if last else None, now), times.age)
+
+
+def standing(view: View, tail: Tail, shown: list[StreamKey]) -> Content:
+    """Return how it follows again, which of its streams lags, and what the filter leaves."""
     lines = tail.lines
-    unseen = lines.unseen()
-    about = "up to " if lines.is_sieved and lines.is_frozen else ""
-    new = f"{about}{unseen:,} new"
+    parts = [plain("")]
     if lines.is_paused:
-        state = plain(f"‖ paused, {new} — Space to resume", "$warning")
-    elif lines.is_following:
-        state = plain("● following", "$success")
-    elif unseen:
-        state = plain(f"↓ {new} — End to follow", "$accent")
-    else:
-        state = plain("○ not following — End to follow", "$text-muted")
-    parts = [state]
-    if lines.levels != SHOWN_LEVELS[0][1]:
-        shown = [level for level in ("keep", "surface", "inject") if level in lines.levels]
-        parts.append(plain(f"  {' and '.join(shown)} only", "bold"))
+        parts.append(plain("Space to resume", "$warning"))
+    elif not lines.is_following:
+        parts.append(plain("End to follow", "$accent" if lines.unseen() else "$text-muted"))
+    known = [one for key in shown if (one := view.state.streams.get(key)) is not None]
+    lagging = ((one.name, words) for one in known if (words := _lag(one, view.now)))
+    for name, lags in islice(lagging, 1):
+        lead = f"{name}: " if len(known) > 1 else ""
+        parts.append(plain(f"  {lead}{lags}", "bold", limit=120))
+    if lines.levels != SHOWN_LEVELS[0]:
+        levels = [mark.word for level, mark in LEVEL.items() if level in lines.levels]
+        parts.append(plain(f"  {' and '.join(levels)} only", "bold"))
     if lines.filter:
         parts.append(plain(f"  / {lines.filter.text}", "bold", limit=32))
+    if lines.hidden_to is not None:
+        parts.append(plain("  what was above is hidden", "bold"))
     if lines.is_sieved:
         parts.append(plain(f"  {len(lines.rows):,} of {lines.count:,} match", "$text-muted"))
     if lines.undecided:

@@ -24,17 +24,18 @@ from tapui.tower.streams.tail import Tail
 from tapui.tower.streams.tail_paint import look_of
 from tapui.tower.table.columns import held
 from tapui.tower.table.filter import Filter, FilterBar, FilterError, parse
-from tapui.tower.table.pane import Pane
+from tapui.tower.table.pane import FrameNote, ListPlace, Pane
 from tapui.tower.table.table import Table
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.sheet import ask
 from tapui.tower.textual.widgets import plain, show_in
-from tapui.tower.wording.marks import SHOWN_LEVELS, stands_out
+from tapui.tower.wording.marks import LEVEL, SHOWN_LEVELS, stands_out
 from tapui.wire.message import Level, Line
 from tapui.wire.tower import StreamRead
 
 FIRST_LINES = 100
 """Lines that a stream is shown with at first, at least."""
-STACKED_BELOW = 96
+STACKED_BELOW = 120
 """A pane narrower than this has its tail below the list."""
 
 _FIRST_STEPS = (
@@ -51,15 +52,21 @@ class StreamsPane(Pane):
 
     TOPICS = frozenset({"streams", "clock"})
     HELP = """\
-A line is kept (stored), surfaced (stored and shown to you) or injected (sent to the agent as well:
-`→ sent to` names the session). `✗` marks lines that tell of a failure, `┊` one before which others
-are missing. The tail follows its stream. Moving up stops that, the last line follows again; farther
-up, older lines come out of the records. Pausing stops the display; no line is lost. A filter is a
-text or a pattern: `re:err(or)?`. Streams that are marked are shown together, by time, each line
-with the name of its stream. A muted stream is stored, but neither shown nor counted. From the list,
-the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
+A line is kept, also shown to you, or also sent to the agent: then its session stands at the line's
+end. Its sign says which. The tail follows its stream. Moving up stops that, the last line follows
+again; farther up, older lines come out of the records. Pausing stops the display; no line is lost.
+A filter is a text or a pattern: `re:err(or)?`. Streams that are marked are shown together, by time,
+each line with the name of its stream. A muted stream is stored, but neither shown nor counted. The
+bars of a stream are its lines a second in the last 30 s; a silent one has none. Lines that are
+hidden are hidden here alone; no record changes. From the list, the arrow keys choose a stream and
+Enter goes to its tail; Esc goes back.
 """
     DEFAULT_CLASSES: ClassVar[str] = "-empty -stacked"
+    SIGNS = (
+        *((mark.glyph, mark.word) for mark in LEVEL.values()),
+        ("✗", "it tells of a failure"),
+        ("┊", "lines before it are missing"),
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings(
             "pause",
@@ -72,6 +79,7 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
             "previous-inject",
             "go-to-time",
             "wrap",
+            "hide-above",
             "previous-stream",
             "next-stream",
             "next-match",
@@ -91,23 +99,20 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self._gaps_seen: dict[StreamKey, tuple[int, int]] = {}
         self._searched: Filter | None = None
         self._pages: StreamPages | None = None
+        self.tail = Tail()
 
     def compose(self) -> ComposeResult:
         with Horizontal(classes="filled"):
             yield Table(COLUMNS, has_titles=False)
             with Vertical(classes="reading"):
                 yield Static("", classes="heading", markup=False)
-                yield Tail()
+                yield self.tail
                 yield Static("", classes="standing", markup=False)
                 yield FilterBar()
         steps = [
             plain(text, style) for text, style in _FIRST_STEPS[: 1 if self.tower.is_demo else None]
         ]
         yield Static(Content("\n").join(steps), classes="empty", markup=False)
-
-    @property
-    def tail(self) -> Tail:
-        return self.query_one(Tail)
 
     @property
     def pages(self) -> StreamPages:
@@ -131,6 +136,20 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         table = self.query_one(Table)
         rows = self._list.rows(view, self.marked, dirty)
         table.set_rows(held(rows, table.selected, table.cursor))
+
+    def place_notes(self) -> list[FrameNote]:
+        """Return how the tail stands, and how many lines are newer than what it shows."""
+        if self.has_class("-empty") or not self.tail.is_attached:
+            return []  # the tail comes after the frame
+        lines = self.tail.lines
+        place = ListPlace(
+            lines.is_following,
+            lines.unseen(),
+            is_above=False,
+            is_paused=lines.is_paused,
+            is_part=lines.is_sieved and lines.is_frozen,
+        )
+        return [place.note]
 
     def main_widget(self) -> Tail:
         return self.tail
@@ -194,7 +213,7 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         does = "hide" if level in levels else "show"
         other = levels ^ {level}
         return RowAction(
-            level[0], f"{does} lines that are {level}", lambda: self._set_levels(other)
+            level[0], f"{does} lines that are {LEVEL[level].word}", lambda: self._set_levels(other)
         )
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -206,6 +225,7 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
             "details",
             "levels",
             "wrap",
+            "hide_above",
             "stands_out",
         ):
             return not self.has_class("-empty")
@@ -226,13 +246,16 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
     def action_wrap(self) -> None:
         self.tail.action_toggle_wrap()
 
+    def action_hide_above(self) -> None:
+        self.tail.hide_above()
+
     def action_levels(self) -> None:
-        shown = [levels for _, levels in SHOWN_LEVELS]
-        at = shown.index(self.tail.lines.levels) if self.tail.lines.levels in shown else -1
-        self._set_levels(shown[(at + 1) % len(shown)])
+        levels = self.tail.lines.levels
+        at = SHOWN_LEVELS.index(levels) if levels in SHOWN_LEVELS else -1
+        self._set_levels(SHOWN_LEVELS[(at + 1) % len(SHOWN_LEVELS)])
 
     def _set_levels(self, levels: frozenset[Level]) -> None:
-        self.tail.set_levels(levels or SHOWN_LEVELS[0][1])
+        self.tail.set_levels(levels or SHOWN_LEVELS[0])
 
     def action_mark(self) -> None:
         key = self.selected
@@ -257,21 +280,28 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         self._open(self.tower.view)
         self.tower.wake()
 
+    def set_covered(self, lines: int) -> None:
+        """A tail that follows ends above the band."""
+        self.tail.styles.padding = (0, 0, max(lines - 1, 0), 0)  # the frame is covered first
+
     def action_details(self) -> None:
+        self.open_shown()
+
+    def shown(self) -> DetailView | None:
+        """The line under the tail's cursor."""
         row = self.tail.row
         if row is None:
-            return
-        from tapui.tower.streams.line_sheet import LineScreen
+            return None
+        from tapui.tower.streams.line_detail import LineDetail
 
         key = row.source.key
         session = self.tower.view.session_name(key[0])
-        sheet = LineScreen(
+        return LineDetail(
             self._whole(row),
             stream=key[1],
             session=session,
             lines=lambda: [one.line for one in self.tail.rows if one.source.key == key],
         )
-        self.app.push_screen(sheet)
 
     def action_copy(self) -> None:
         row = self.tail.row
@@ -283,20 +313,26 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         return row.source.ring.line(row.seq) or row.line
 
     def action_older(self) -> None:
+        self._show_hidden()
         self.tail.stand()
         self.pages.older(is_reported=True)
+
+    def _show_hidden(self) -> None:
+        if self.tail.lines.hidden_to is not None:
+            self.tail.hide_above()
 
     def action_stands_out(self, step: int) -> None:
         if not self.tail.find(step, stands_out):
             where = "after" if step > 0 else "before"
             older = f"; {self.tower.key_of('older')} reads older lines" if step < 0 else ""
-            self._say(f"No inject or failure {where} this line{older}.")
+            self._say(f"No line sent to the agent, and no failure, {where} this one{older}.")
 
     def action_go_to_time(self) -> None:
         from tapui.tower.textual.dialogs import MomentScreen
 
         def go(seconds: float) -> None:
             moment = datetime.fromtimestamp(seconds, UTC)
+            self._show_hidden()
             self.tail.stand()
             self.pages.jump(moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
 
@@ -441,4 +477,5 @@ the arrow keys choose a stream and Enter goes to its tail; Esc goes back.
         if self.selected not in view.state.streams:
             return
         show_in(self.query_one(".heading", Static), heading(view, self._shown(), self.selected))
-        show_in(self.query_one(".standing", Static), standing(self.tail))
+        show_in(self.query_one(".standing", Static), standing(view, self.tail, self._shown()))
+        self.show_frame()

@@ -1,7 +1,7 @@
 """The tail of streams: lines painted as they come into sight, following or standing still."""
 
 from collections.abc import Callable, Mapping
-from typing import ClassVar, cast
+from typing import ClassVar, NamedTuple, cast
 
 from rich.segment import Segment
 from rich.style import Style
@@ -29,13 +29,24 @@ from tapui.tower.streams.tail_paint import (
     wrapped,
 )
 from tapui.tower.table.filter import Filter
-from tapui.tower.textual.inside import set_virtual_size
+from tapui.tower.textual.inside import after, set_virtual_size
 from tapui.tower.textual.line_view import LineView
 from tapui.wire.message import Level, Line
 
 COLUMNS = 8
 """How far left and right move the text."""
 _GO_ON_SECONDS = 0.02
+_CUT = "…"
+"""Ends a row of which more is to the right: that is seen by moving, or in the detail."""
+
+
+class _Sight(NamedTuple):
+    """What all lines of the screen depend on: the cells of a row and of a line, and which part of
+    which row each shows."""
+
+    row: int
+    line: int
+    placed: list[tuple[int, int]]
 
 
 class Tail(LineView, can_focus=True):
@@ -51,6 +62,8 @@ class Tail(LineView, can_focus=True):
         "tail--strong",
         "tail--accent",
         "tail--error",
+        "tail--link",
+        "tail--figure",
         "tail--cursor",
         "tail--match",
         "tail--gap",
@@ -79,10 +92,14 @@ class Tail(LineView, can_focus=True):
         self._is_placing = False
         self._is_going_on = False
         self._widest = 0
-        self._strips: LRUCache[tuple[int, int, bool, bool], list[Strip]] = LRUCache(512)
+        self._strips: LRUCache[tuple[int, int, bool, bool, int], list[Strip]] = LRUCache(512)
         self._styles: dict[str, Style] = {}
         self._placed: list[tuple[int, int]] | None = None
+        self._placed_in = Size(0, 0)
+        """The size that they were placed in: it changes before `on_resize` comes."""
         self._painted: list[object] = []
+        self._seen: _Sight | None = None
+        """While lines are rendered."""
 
     @property
     def rows(self) -> list[TailRow]:
@@ -104,6 +121,11 @@ class Tail(LineView, can_focus=True):
     def line(self) -> Line | None:
         row = self.row
         return row.line if row else None
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action == "shift":
+            return not cast("Tower", self.app).has_detail
+        return super().check_action(action, parameters)
 
     # What is shown
 
@@ -137,6 +159,15 @@ class Tail(LineView, can_focus=True):
 
     def set_levels(self, levels: frozenset[Level]) -> None:
         self.lines.set_levels(levels)
+        self._work()
+
+    def hide_above(self) -> None:
+        """Hide what is above the cursor, and following all lines so far; or show it again."""
+        lines = self.lines
+        lines.hide_above(None if lines.is_following else self.row)
+        self._cursor_row = self._top_row = None if lines.is_following else self._cursor_row
+        self.screen.clear_selection()
+        self._forget()
         self._work()
 
     def changed(self) -> None:
@@ -260,6 +291,7 @@ class Tail(LineView, can_focus=True):
         """Return the text that is selected by the mouse. Lines that are selected to their end are
         whole, also where the screen cuts them."""
         texts: list[str] = []
+        width = self.scrollable_content_region.width
         placed = self._screen_lines()
         first = self.scroll_offset.y
         start, end = selection.start, selection.end
@@ -277,14 +309,15 @@ class Tail(LineView, can_focus=True):
             elif y < len(self.rows):
                 index, part = y, 0
                 row = self.rows[index]
-                text = " " + gutter_text(row, self._look, self.size.width)
-                strip = Strip([Segment(text + shown_text(row, self._look, None))])
+                text = " " + gutter_text(row, self._look)
+                text += shown_text(row, self._look, width, None)
+                strip = Strip([Segment(text)])
             else:
                 break
             stop = strip.cell_length if span[1] < 0 else span[1]
             text_ = strip.crop(max(span[0], 0), stop).text
             if self.is_wrapped and part:
-                text_ = text_[gutter_width(self._look, self.size.width) :] if not span[0] else text_
+                text_ = text_[gutter_width(self._look) :] if not span[0] else text_
                 texts[-1:] = ["".join([*texts[-1:], text_])]
             else:
                 texts.append(text_)
@@ -348,7 +381,7 @@ class Tail(LineView, can_focus=True):
         is_unfinished = self.lines.work()
         if is_unfinished and not self._is_going_on:
             self._is_going_on = True
-            self.set_timer(_GO_ON_SECONDS, self._go_on)
+            after(_GO_ON_SECONDS, self, self._go_on)
         self._place()
 
     def _go_on(self) -> None:
@@ -405,7 +438,7 @@ class Tail(LineView, can_focus=True):
         return len(rows) - fitting + height if used >= height else len(rows)
 
     def _screen_lines(self) -> list[tuple[int, int]]:
-        if self._placed is not None:
+        if self._placed is not None and self._placed_in == self.size:
             return self._placed
         top, height, count = self.scroll_offset.y, self.size.height, len(self.rows)
         placed: list[tuple[int, int]] = []
@@ -423,7 +456,7 @@ class Tail(LineView, can_focus=True):
                 if len(placed) >= height:
                     break
             placed = placed[:height]
-        self._placed = placed
+        self._placed, self._placed_in = placed, self.size
         return placed
 
     def _scroll(self, *, x: int | None = None, y: int | None = None) -> None:
@@ -443,7 +476,7 @@ class Tail(LineView, can_focus=True):
             return
         top = max(len(self.rows) - self.size.height, 0) if self.lines.is_following else None
         start = self.scroll_offset.y if top is None else top
-        gutter = gutter_width(self._look, self.size.width)
+        gutter = gutter_width(self._look)
         for row in self.rows[start : start + self.size.height]:
             self._widest = max(self._widest, min(len(row.line.event), SHOWN_CHARS) + gutter)
 
@@ -470,10 +503,11 @@ class Tail(LineView, can_focus=True):
 
     def _row_strips(self, index: int, *, is_cursor: bool = False) -> list[Strip]:
         row = self.rows[index]
-        key = (row.order, row.seq, is_cursor, row.is_gap)
+        # The scroll bar lies over the last cell.
+        width = self._seen.row if self._seen else self.scrollable_content_region.width
+        key = (row.order, row.seq, is_cursor, row.is_gap, width)
         strips = self._strips.get(key)
         if strips is None:
-            width = self.size.width
             strip = row_strip(
                 row,
                 self._look,
@@ -483,7 +517,7 @@ class Tail(LineView, can_focus=True):
                 used=self.lines.filter,
                 is_cursor=is_cursor,
             )
-            gutter = gutter_width(self._look, width)
+            gutter = gutter_width(self._look)
             strips = wrapped(strip, gutter, width) if self.is_wrapped else [strip]
             self._strips[key] = strips
             cast("Tower", self.app).give_way()
@@ -493,11 +527,20 @@ class Tail(LineView, can_focus=True):
         x, top = self.scroll_offset
         return x, top + y
 
+    def _sight(self) -> _Sight:
+        return _Sight(self.scrollable_content_region.width, self.size.width, self._screen_lines())
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        self._seen = self._sight()
+        try:
+            return super().render_lines(crop)
+        finally:
+            self._seen = None
+
     def painted(self, y: int) -> Strip:
         scroll_x = self.scroll_offset.x
-        width = self.size.width
+        row, width, placed = self._seen or self._sight()
         base = self._base
-        placed = self._screen_lines()
         if y >= len(placed):
             return Strip.blank(width, base)
         index, part = placed[y]
@@ -507,4 +550,8 @@ class Tail(LineView, can_focus=True):
             self._widest = strip.cell_length
             self.call_next(self._place)
         end = base + self._style("cursor") if is_cursor else base
-        return strip.crop_extend(scroll_x, scroll_x + width, end)
+        if strip.cell_length <= scroll_x + row or row < len(_CUT):
+            return strip.crop_extend(scroll_x, scroll_x + width, end)
+        left = strip.crop_extend(scroll_x, scroll_x + row - len(_CUT), end)
+        cut = Segment(_CUT, end + self._style("muted"))
+        return Strip.join([left, Strip([cut], len(_CUT))]).crop_extend(0, width, end)

@@ -1,6 +1,8 @@
-"""How a row of the tail looks: cursor, time, level, stream, text."""
+"""How a row of the tail looks: cursor, time, sign, stream, text, and where it went."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -14,13 +16,10 @@ from tapui.text import safe_text
 from tapui.tower.streams.sources import TailRow
 from tapui.tower.table.columns import fit
 from tapui.tower.table.filter import Filter
-from tapui.tower.wording.marks import LEVEL, tells_failure
+from tapui.tower.wording.marks import sign_of
 
 SHOWN_CHARS = 2000
 """Characters of a line that its row shows; all of it is in the line's details."""
-LEVEL_WIDTH = 9
-SHORT_BELOW = 48
-"""Narrower than this, a level is its glyph alone."""
 PREFIX_WIDTH = 16
 """Cells of a stream's name before its lines, at most."""
 SESSION_WIDTH = 24
@@ -40,12 +39,7 @@ def look_of(
     keys: list[StreamKey], session_name: Callable[[str], str], current: StreamKey | None
 ) -> RowLook:
     """Return how rows of these streams look; of one stream they have no prefix."""
-    sessions = {
-        key: fit(
-            safe_text(session_name(key[0]), limit=200), SESSION_WIDTH, cuts_middle=True
-        ).rstrip()
-        for key in keys
-    }
+    sessions = {key: safe_text(session_name(key[0]), limit=200) for key in keys}
     if len(keys) < 2:
         return RowLook({}, sessions, 0, None)
     short = [key[1].partition("@")[0] for key in keys]
@@ -60,33 +54,40 @@ def look_of(
     return RowLook(prefixes, sessions, width, current)
 
 
-def gutter_width(look: RowLook, width: int) -> int:
-    """Return the cells before a row's text: cursor, time, level, prefix."""
-    level = LEVEL_WIDTH if width >= SHORT_BELOW else 1
-    return 1 + 9 + level + 1 + (look.prefix_width + 1 if look.prefix_width else 0)
+_LEAST_NAME = 7
+"""Cells to which the name of a session that a line was sent to may be cut."""
 
 
-def said_before(row: TailRow, look: RowLook) -> str:
-    """Return what stands before the text of a line: where an inject was sent."""
+def gutter_width(look: RowLook) -> int:
+    """Return the cells before a row's text: cursor, time, sign, prefix."""
+    return 1 + 9 + 2 + (look.prefix_width + 1 if look.prefix_width else 0)
+
+
+def shown_text(row: TailRow, look: RowLook, width: int, limit: int | None = SHOWN_CHARS) -> str:
+    """Return what stands behind the gutter in a row that is `width` cells wide."""
+    text = safe_text(row.line.event, limit=limit)
+    return text + _address(row, look, gutter_width(look) + cell_len(text), width)
+
+
+def _address(row: TailRow, look: RowLook, used: int, width: int) -> str:
+    """Return where a line was sent, "" for none: at the right where it has room, else behind the
+    text, which is more than a row takes."""
     if row.line.level != "inject":
         return ""
-    return f"→ sent to {look.sessions.get(row.source.key, '')}  "
+    room = width - used - 2 - len("to ")
+    most = min(room, SESSION_WIDTH) if room >= _LEAST_NAME else SESSION_WIDTH
+    name = fit(look.sessions.get(row.source.key, ""), most, cuts_middle=True).rstrip()
+    address = f"to {name}"
+    return " " * max(width - used - cell_len(address), 2) + address
 
 
-def shown_text(row: TailRow, look: RowLook, limit: int | None = SHOWN_CHARS) -> str:
-    return said_before(row, look) + safe_text(row.line.event, limit=limit)
+def gutter_text(row: TailRow, look: RowLook) -> str:
+    return "".join(text for text, _ in _gutter(row, look))
 
 
-def gutter_text(row: TailRow, look: RowLook, width: int) -> str:
-    return "".join(text for text, _ in _gutter(row, look, width))
-
-
-def _gutter(row: TailRow, look: RowLook, width: int) -> list[tuple[str, str]]:
-    mark = LEVEL[row.line.level]
-    glyph, tone = ("✗", "error") if tells_failure(row.line) else (mark.glyph, mark.tone)
-    level = f"{glyph} {mark.word}" if width >= SHORT_BELOW else glyph
-    cells = LEVEL_WIDTH if width >= SHORT_BELOW else 1
-    parts = [(f"{times.moment(row.line.ts):<8} ", "time"), (f"{level:<{cells}} ", tone)]
+def _gutter(row: TailRow, look: RowLook) -> list[tuple[str, str]]:
+    sign = sign_of(row.line)
+    parts = [(f"{times.moment(row.line.ts):<8} ", "time"), (f"{sign.glyph} ", sign.tone)]
     if look.prefix_width:
         prefix = look.prefixes.get(row.source.key, " " * look.prefix_width)
         parts.append((f"{prefix} ", "accent" if row.source.key == look.current else "muted"))
@@ -107,29 +108,64 @@ def row_strip(
     over = style("cursor") if is_cursor else Style.null()
     edge = "▌" if is_cursor else "┊" if row.is_gap and used is None else " "
     segments = [Segment(edge, base + (over if is_cursor else style("gap")))]
-    segments += [
-        Segment(text, base + style(tone) + over) for text, tone in _gutter(row, look, width)
-    ]
-    before = said_before(row, look)
-    if before:
-        segments.append(Segment(before, base + style("accent") + over))
-    for piece, is_match in _pieces(safe_text(row.line.event, limit=SHOWN_CHARS), used):
-        segments.append(Segment(piece, base + over + style("match") if is_match else base + over))
-    return Strip(segments, sum(cell_len(segment.text) for segment in segments))
+    segments += [Segment(text, base + style(tone) + over) for text, tone in _gutter(row, look)]
+    text = safe_text(row.line.event, limit=SHOWN_CHARS)
+    for piece, tone, is_match in painted_pieces(text, used):
+        look_ = base + style(tone) + over if tone else base + over
+        segments.append(Segment(piece, look_ + style("match") if is_match else look_))
+    cells = sum(cell_len(segment.text) for segment in segments)
+    address = _address(row, look, cells, width)
+    if address:
+        segments.append(Segment(address, base + style("muted") + over))
+    return Strip(segments, cells + cell_len(address))
 
 
-def _pieces(text: str, used: Filter | None) -> list[tuple[str, bool]]:
-    """Split a row's text at what the filter looks for."""
+_WORDS = (
+    r"\b(?:(?P<figure>(?<!\.)\d+(?:\.\d+)?\s?(?:ns|[uµ]s|ms|s|min|m|h|seconds?|minutes?)\b)"
+    r"|(?P<error>(?:ERROR|FATAL|CRITICAL)\b|(?:error|fatal)(?=:))"
+    r"|(?P<strong>WARN(?:ING)?\b|warning(?=:))"
+    r"|(?P<muted>(?:INFO|NOTICE|DEBUG|TRACE)\b|(?:info|debug)(?=:)))"
+)
+_FACTS = re.compile(_WORDS)
+_FACTS_AND_PLACES = re.compile(
+    r"(?P<link>\b(?:https?|wss?|ssh|git|file)://[^\s\"'<>]*[^\s\"'<>.,;:!?)\]}]"
+    r"|(?<![\w@./~+-])(?:(?:[~.]|\.\.)?/[\w@+-][\w.@+-]*(?:/[\w.@+-]+)*/?"
+    r"|(?:[\w@+-][\w.@+-]*/)+[\w.@+-]*\.[A-Za-z]\w*)(?<!\.)(?::\d+)*)|"
+    f"{_WORDS}"
+)
+"""Levels of loggers and durations; URLs and paths, too. Each group is a tone of the tail.
+
+A line comes from outside: the search takes time that grows with its length, not faster. The tones
+of a flood's lines are a part of what its frames cost, so the places, which are most of that, are
+looked for only where there is a slash.
+"""
+
+
+def painted_pieces(text: str, used: Filter | None) -> Iterator[tuple[str, str, bool]]:
+    """Yield a row's text in pieces: each with its tone, and whether the filter looks for it."""
+    wanted = _FACTS_AND_PLACES if "/" in text else _FACTS
+    facts = [(*one.span(), one.lastgroup or "") for one in wanted.finditer(text)]
+    hits = list(_hits(text, used))
+    edges = {0, len(text)}
+    edges.update(edge for fact in facts for edge in fact[:2])
+    edges.update(edge for hit in hits for edge in hit)
+    at = 0
+    for start, end in pairwise(sorted(edges)):
+        while at < len(facts) and facts[at][1] <= start:
+            at += 1
+        tone = facts[at][2] if at < len(facts) and facts[at][0] <= start else ""
+        yield text[start:end], tone, any(one <= start < other for one, other in hits)
+
+
+def _hits(text: str, used: Filter | None) -> Iterator[tuple[int, int]]:
     needle = used.needle if used else ""
     folded = text.casefold()
     if not needle or len(folded) != len(text):
-        return [(text, False)]
-    pieces: list[tuple[str, bool]] = []
+        return
     at = 0
     while (start := folded.find(needle, at)) >= 0:
-        pieces += [(text[at:start], False), (text[start : start + len(needle)], True)]
         at = start + len(needle)
-    return [*((piece, hit) for piece, hit in pieces if piece), (text[at:], False)]
+        yield start, at
 
 
 def wrapped(strip: Strip, gutter: int, width: int) -> list[Strip]:

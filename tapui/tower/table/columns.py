@@ -13,6 +13,12 @@ from tapui.text import safe_text
 GAP = 2
 GLYPH = 2
 """Cells of a glyph and the blank behind it."""
+_NARROW = 40
+"""Cells of the only table of a very narrow terminal; none beside others has less."""
+_LEAST_NAME = 8
+"""Cells of the first column for which others go there."""
+_LEAST_CUT = 6
+"""Cells to which each column is cut before one is cut to nothing."""
 CELL_CHARS = 400
 """A cell holds no more of its text: no screen is wider."""
 
@@ -31,7 +37,8 @@ class Cell(NamedTuple):
 
     `marks` are places in `text` to emphasise: for text that is safe already (`emphasis`).
     `lead` stands before the text, `rest` right behind it, in tones of their own. Where room is
-    short the text is cut, then pieces of the rest go, the first ones first.
+    short the text is cut, then pieces of the rest go, the first ones first. Where the lead has no
+    room, the first of `briefer` that has stands instead of it, in the tone of its first piece.
     """
 
     text: str
@@ -41,6 +48,7 @@ class Cell(NamedTuple):
     marks: Marks = ()
     lead: tuple[Piece, ...] = ()
     rest: tuple[Piece, ...] = ()
+    briefer: tuple[str, ...] = ()
 
     @property
     def whole(self) -> str:
@@ -61,7 +69,10 @@ class Column:
     `is_common`: it is not shown while it is the same in all rows. `cuts_middle`: where a text is
     too long its middle is left out, not its end, and only where its row is full: it takes what the
     growing column right of it leaves there. `below`: where rows have two lines, this column is the
-    second one.
+    second one. `is_fixed`: its width does not depend on what its cells hold: it has `most`, or
+    what the width of the table leaves of that. `stays`: where a very narrow table leaves too little
+    of the first one, those go that do not stay. `flows`: where the cell right of it is empty, a
+    longer text goes on in that; no column moves.
     """
 
     title: str
@@ -75,24 +86,35 @@ class Column:
     is_common: bool = False
     cuts_middle: bool = False
     below: bool = False
+    is_fixed: bool = False
+    stays: bool = False
+    flows: bool = False
 
 
 @dataclass(frozen=True)
 class Row:
     """A row by its key; without cells for all columns it is a heading: its first cell, alone.
 
+    A heading that `heads_rows` is shown only above a row; others say something by themselves.
     `indent` moves the first column and the second line to the right: the row belongs to the one
     above it. `values` are what it is sorted by, one for each column that can be sorted by. `under`
     is the key of the row that heads its group: it stays in sight above the group's rows. One click
-    on the first `opens_within` cells opens it: there is a mark of what that does.
+    on the first `opens_within` cells opens it: there is a mark of what that does. `calls_out` is
+    what the frame says of it while it stands above the window: what asks, or failed. One that
+    `is_marked` has a sign in the cell before the first column. In one that `is_wide` the first two
+    cells have all of the line.
     """
 
     key: str
     cells: tuple[Cell, ...]
     is_heading: bool = False
+    heads_rows: bool = False
     indent: int = 0
     under: str = ""
     opens_within: int = 0
+    calls_out: Piece | None = None
+    is_marked: bool = False
+    is_wide: bool = False
     values: Mapping[int, str | float] = field(default_factory=dict, compare=False)
 
     @cached_property
@@ -110,8 +132,18 @@ class Row:
         return tuple(sizes)
 
 
-def heading(text: str) -> Row:
-    return Row("", (Cell(text),), is_heading=True)
+def heading(text: str, *, heads_rows: bool = False) -> Row:
+    return Row("", (Cell(text),), is_heading=True, heads_rows=heads_rows)
+
+
+def without_bare_headings(rows: list[Row]) -> list[Row]:
+    """Return the rows without headings of rows that have none below them."""
+    if not any(row.heads_rows for row in rows):
+        return rows
+    ends = (row is None or row.heads_rows for row in [*rows[1:], None])
+    return [
+        row for row, is_last in zip(rows, ends, strict=True) if not (row.heads_rows and is_last)
+    ]
 
 
 def first_key(rows: Sequence[Row]) -> str | None:
@@ -155,15 +187,36 @@ def widths(
 
     Columns go while not even the least widths fit, then spare ones that would cut others. The rest
     have what their content wants, less what is too much; what is left goes to the growing one.
+    Where a very narrow table has too little of the first one, it and those that stay are alone.
     """
-    counted = [row for row in rows if not row.is_heading]
+    fitted = _fitted(columns, rows, width, range(len(columns)), has_second=has_second)
+    staying = [at for at, column in enumerate(columns) if column.stays or at == 0]
+    if width >= _NARROW or not any(column.stays for column in columns):
+        return fitted
+    if fitted[0][1] >= _LEAST_NAME and set(staying) <= {index for index, _ in fitted}:
+        return fitted
+    return _fitted(columns, rows, width, staying, has_second=has_second, all_stay=True)
+
+
+def _fitted(
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    width: int,
+    among: Sequence[int],
+    *,
+    has_second: bool,
+    all_stay: bool = False,
+) -> Widths:
+    """Return the widths of the columns `among` these that have room, or of all of these."""
+    counted = [row for row in rows if not (row.is_heading or row.is_wide)]
     texts = list(zip_longest(*[row.texts for row in counted], fillvalue=""))
     sizes = zip_longest(*[row.widths for row in counted], [0] * len(columns), fillvalue=0)
     longest = list(map(max, sizes))
     shown = [
         index
         for index, column in enumerate(columns)
-        if not (has_second and column.below)
+        if index in among
+        and not (has_second and column.below)
         and not _is_hidden(column, index, texts[index] if index < len(texts) else (), rows)
     ]
     wants = {index: _want(columns[index], longest[index]) for index in shown}
@@ -171,8 +224,9 @@ def widths(
         index: min(wants[index], width // 2) if columns[index].half else columns[index].least
         for index in shown
     }
-    _drop_ranked(columns, shown, least, width)
-    _drop_spare(columns, shown, wants, width)
+    if not all_stay:
+        _drop_ranked(columns, shown, least, width)
+        _drop_spare(columns, shown, wants, width)
     growing = [index for index in shown if columns[index].grows]
     for index in growing:
         wants[index] = max(columns[index].least, min(wants[index], least[index]))
@@ -180,8 +234,9 @@ def widths(
     by_rank = sorted(shown, key=lambda index: -columns[index].rank)
     for index in sorted(by_rank, key=lambda index: columns[index].grows):
         over -= _shrink(wants, index, over, columns[index].least)
-    for index in by_rank:  # narrower than all of them can be
-        over -= _shrink(wants, index, over, 1)
+    for cut_to in (_LEAST_CUT, 1) if width < _NARROW else (1,):  # narrower than all can be
+        for index in by_rank:
+            over -= _shrink(wants, index, over, cut_to)
     takes_rest = growing or shown[:has_second]
     if over < 0 and takes_rest:
         wants[takes_rest[0]] -= over
@@ -226,28 +281,44 @@ def _drop_spare(
 
 def row_widths(columns: Sequence[Column], row: Row, fitted: Widths) -> Widths:
     """Return the widths of a row's cells: those of the columns, but what the growing one leaves in
-    this row goes to names left of it that would be cut."""
+    this row goes to names left of it that would be cut. A fixed one gets it only where no column
+    stands between that would move."""
     at = next((at for at, (index, _) in enumerate(fitted) if columns[index].grows), 0)
     sizes = [size for _, size in fitted]
+    if row.is_wide:
+        room = sum(sizes) + GAP * (len(sizes) - 1)
+        left = room - row.widths[0] - GAP
+        has_both = left > 0 and any(index == 1 for index, _ in fitted)
+        return ((0, row.widths[0]), (1, left)) if has_both else ((0, room),)
     for name in range(at):
         index = fitted[name][0]
-        if columns[index].cuts_middle:
+        if columns[index].cuts_middle and (name == at - 1 or not columns[index].is_fixed):
             lacks = row.widths[index] - sizes[name]
             if lacks > 0:
                 taken = max(min(lacks, sizes[at] - row.widths[fitted[at][0]]), 0)
                 sizes[name] += taken
                 sizes[at] -= taken
-    return tuple((index, size) for (index, _), size in zip(fitted, sizes, strict=True))
+    given = tuple((index, size) for (index, _), size in zip(fitted, sizes, strict=True))
+    index, size = given[at]
+    if columns[index].flows and row.widths[index] > size and at + 1 < len(given):
+        beside, more = given[at + 1]
+        if not row.widths[beside]:
+            return (*given[:at], (index, size + GAP + more), *given[at + 2 :])
+    return given
 
 
 def _want(column: Column, longest: int) -> int:
     """Return the width that a column has for content of this width, within its bounds."""
     most = max(column.most, column.least) if not column.grows else CELL_CHARS
+    if column.is_fixed:
+        return most
     return max(column.least, min(most, max(longest, cell_len(column.title))))
 
 
 def _is_hidden(column: Column, index: int, texts: Sequence[str], rows: Sequence[Row]) -> bool:
     """Return whether a column says nothing: it is empty, or common and the same in several rows."""
+    if column.is_fixed:
+        return False
     if not any(texts):
         return bool(rows) and index > 0 and not column.grows
     return column.is_common and len(rows) > 1 and len(set(texts)) == 1

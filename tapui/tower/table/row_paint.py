@@ -11,8 +11,10 @@ from tapui.text import safe_text
 from tapui.tower.table.columns import (
     CELL_CHARS,
     GAP,
+    GLYPH,
     Cell,
     Column,
+    Piece,
     Row,
     Widths,
     fit,
@@ -23,6 +25,9 @@ from tapui.tower.table.columns import (
 _LEAST_TEXT = (8, 16, 32)
 """Cells that a cell's own text has before what stands behind it is left out: before the last piece
 of that is, the last but one, and each one before it."""
+
+_EDGES = {(False, False): " ", (False, True): "▌", (True, False): "+", (True, True): "╋"}
+"""The first cell of a row, by whether it is marked and selected: colour is not the only sign."""
 
 
 class RowPaint:
@@ -52,8 +57,9 @@ class RowPaint:
         return Strip([Segment(fit(text, width), self._style("title", False))], width)
 
     def heading(self, row: Row, width: int) -> Strip:
-        text = f" {_safe(row.cells[0].text)}"
-        return Strip([Segment(fit(text, width), self._style("heading", False))], width)
+        cell = row.cells[0]
+        text = f" {_safe(cell.text)}"
+        return Strip([Segment(fit(text, width), self._style(cell.tone or "heading", False))], width)
 
     def blank(self, width: int) -> Strip:
         return Strip.blank(width, self._style("", False))
@@ -69,7 +75,8 @@ class RowPaint:
     ) -> Strip:
         """Return the line of a row, its first if it has two."""
         plain = self._style("", is_selected)
-        segments = [Segment("▌" if is_selected else " ", plain)]
+        edge = _EDGES[row.is_marked, is_selected]
+        segments = [Segment(edge, self._style("accent" if row.is_marked else "", is_selected))]
         for position, (index, size) in enumerate(row_widths(columns, row, fitted)):
             cell = row.cells[index]
             before = " " * (GAP if position else row.indent)
@@ -85,18 +92,18 @@ class RowPaint:
         """Return the second line of a row: the cell of the column that stands below."""
         plain = self._style("", is_selected)
         cell = next(cell for cell, column in zip(row.cells, columns, strict=False) if column.below)
-        text = _safe(cell.text)
         edge = " " * (4 + row.indent)
-        text = fit(text, max(width - cell_len(edge) - 2, 0))
+        room = max(width - cell_len(edge) - 2, 0)
         segments = [
             Segment(" " + edge, plain),
-            *self._text(text, cell, is_selected=is_selected),
+            *self._cell(cell, Column("", 0), room, is_selected=is_selected),
         ]
         return Strip(segments).adjust_cell_length(width, plain)
 
     def _cell(self, cell: Cell, column: Column, room: int, *, is_selected: bool) -> list[Segment]:
         """Paint a cell, exactly `room` cells wide."""
-        lead = [(f"{cell.glyph} ", cell.glyph_tone), *cell.lead] if cell.glyph else cell.lead
+        lead = _lead(cell, room - (GLYPH if cell.glyph else 0))
+        lead = [(f"{cell.glyph} ", cell.glyph_tone), *lead] if cell.glyph else lead
         segments: list[Segment] = []
         for text, tone in lead:
             safe = _safe(text)
@@ -128,6 +135,14 @@ class RowPaint:
         return [
             Segment(part, match if is_mark else style) for part, is_mark in split(text, cell.marks)
         ]
+
+
+def _lead(cell: Cell, room: int) -> Sequence[Piece]:
+    """Return what stands before a cell's text, in its longest form that fits."""
+    if not cell.briefer or sum(cell_len(_safe(text)) for text, _ in cell.lead) <= room:
+        return cell.lead
+    fits = (text for text in cell.briefer if cell_len(_safe(text)) <= room)
+    return [(next(fits, cell.briefer[-1]), cell.lead[0][1])]
 
 
 def _title(columns: Sequence[Column], index: int, sorted_by: tuple[int, bool] | None) -> str:

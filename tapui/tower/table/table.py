@@ -14,7 +14,15 @@ from textual.strip import Strip
 
 from tapui.tower.app.tower import Tower
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.table.columns import GAP, Column, Row, Widths, lines_of, widths
+from tapui.tower.table.columns import (
+    GAP,
+    Column,
+    Row,
+    Widths,
+    lines_of,
+    widths,
+    without_bare_headings,
+)
 from tapui.tower.table.row_paint import RowPaint
 from tapui.tower.textual.inside import set_virtual_size
 from tapui.tower.textual.line_view import LineView, extracted
@@ -28,14 +36,16 @@ EDGES = 2
 class _Look(NamedTuple):
     """What all lines depend on: with the same, a row that is the same looks the same.
 
-    `high` is the number of lines of a row, `top` the first line in sight below the titles, `pinned`
-    the index of the row that stands in the first line in place of one of its group.
+    `high` is the number of lines of a row, `top` the first line in sight below the titles, `end`
+    the first line below those in sight, `pinned` the index of the row that stands in the first line
+    in place of one of its group.
     """
 
     fitted: Widths
     width: int
     high: int
     top: int
+    end: int
     cursor: int
     pinned: int | None
 
@@ -47,7 +57,8 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
     screen where the rows above and below it allow: nothing but a key or the mouse brings another
     row under the cursor, while its row is there. Narrower than `two_lines_below`, a row has two
     lines if it has a column for the second one. The head of a group (`Row.under`) stays in sight
-    above the rows of the group.
+    above the rows of the group. With `hides_cursor` the selected row stands out only while the
+    table has the keys.
     """
 
     DEFAULT_CSS = "Table { scrollbar-gutter: stable; overflow-x: hidden; }"
@@ -76,6 +87,9 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
             super().__init__()
             self.key = key
 
+    class Scrolled(Message):
+        """Other rows are in sight, or in other columns."""
+
     class TitleChosen(Message):
         """The title of a column was clicked."""
 
@@ -90,6 +104,7 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         has_titles: bool = True,
         two_lines_below: int = 0,
         opens_on_click: bool = False,
+        hides_cursor: bool = False,
     ) -> None:
         super().__init__()
         self.columns = tuple(columns)
@@ -98,6 +113,8 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._titles_high = int(has_titles)
         self._two_lines_below = two_lines_below
         self._opens_on_click = opens_on_click
+        self._hides_cursor = hides_cursor
+        self._covered = 0
         self._cursor = 0
         self._below = 0
         self._layout: Widths = ()
@@ -117,7 +134,8 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
 
     @property
     def row_lines(self) -> int:
-        return lines_of(self.columns, self._width, below=self._two_lines_below)
+        below = self._two_lines_below
+        return lines_of(self.columns, self._width, below=below) if below else 1
 
     @property
     def selected(self) -> str | None:
@@ -128,6 +146,15 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
     @property
     def cursor(self) -> int:
         return self._cursor
+
+    @property
+    def in_sight(self) -> tuple[int, int]:
+        """The rows that can be seen whole, from (index) to (index behind the last), without one in
+        place of which the head of its group stands."""
+        high, room = self.row_lines, self.size.height - self._titles_high - self._covered
+        top = self.scroll_offset.y
+        first = min(-(-top // high) + (self._pinned(top, high) is not None), len(self.rows))
+        return first, max(min((top + room) // high, len(self.rows)), first)
 
     @property
     def is_on_first(self) -> bool:
@@ -151,8 +178,9 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         The selection goes to the row of the key `at`, if there is one, and so many rows below it
         come into sight. Else it stays on its row, and where rows come above that, it stays on its
         line as far as those below it allow; with `holds_line` always: blank lines follow the last
-        row then, until the person moves.
+        row then, until the person moves. Without it all rows are in sight where there is room.
         """
+        rows = without_bare_headings(rows)
         if self._version and rows == self.rows and at in (None, self.selected):
             return
         before, was_at = self.selected, self._cursor
@@ -164,9 +192,11 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         moved_by = self._cursor - was_at if goes is None and self.selected == before else 0
         top = self.scroll_offset.y + moved_by * self.row_lines
         height = len(rows) * self.row_lines + self._titles_high
+        if not holds_line and height + self._covered <= self.size.height:
+            top = 0
         self._blank_below = max(top + self.size.height - height, 0) if holds_line and top else 0
         self._measure()
-        if moved_by and before is not None:
+        if before is not None and top != self.scroll_offset.y:
             self.scroll_to(y=top, animate=False, force=True)
         if goes is not None:
             self._below = below
@@ -186,7 +216,8 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
             width,
             high,
             top,
-            self._cursor,
+            self.size.height - self._covered,
+            -1 if self._hides_cursor and not self.has_focus else self._cursor,
             self._pinned(top, high),
         )
 
@@ -204,6 +235,15 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         if changed:
             self.refresh(*changed)
 
+    def set_titles(self, has_titles: bool) -> None:
+        """Show a line with the columns' titles, or give it to the rows."""
+        if self._titles_high != has_titles:
+            self._titles_high = int(has_titles)
+            self._strips.clear()
+            self._measure()
+            self._show_cursor()
+            self.refresh()
+
     def set_columns(self, columns: Sequence[Column]) -> None:
         """Show other columns from now on; rows that fit them are to follow."""
         if columns != self.columns:
@@ -217,9 +257,18 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
     def _measure(self) -> None:
         """Take the number of rows over into the scroll bar."""
         height = len(self.rows) * self.row_lines + self._titles_high + self._blank_below
+        if height > self.size.height - self._covered:
+            height += self._covered  # the last rows can be scrolled out from under the cover
         size = Size(self._width, height)
         if size != self.virtual_size:
             set_virtual_size(self, size)
+
+    def set_covered(self, lines: int) -> None:
+        """Something lies over so many of the last lines: the cursor does not go below it."""
+        if lines != self._covered:
+            self._covered = lines
+            self._measure()
+            self.refresh()  # a heading may have lost its rows, or have them again
 
     def select(self, key: str, *, below: int = 0) -> None:
         """Select the row of this key, if there is one; so many rows below it come into sight."""
@@ -276,10 +325,10 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         high = self.row_lines
         is_under = 0 <= self._cursor < len(self.rows) and bool(self.rows[self._cursor].under)
         pinned = high if is_under else 0  # the head of its group stands above it
-        room = self.size.height - self._titles_high - high - pinned
-        below = max(min(self._below * high, room), 0)
+        least = high + pinned + self._titles_high
+        below = max(min(self._below * high + self._covered, self.size.height - least), 0)
         self.scroll_to_region(
-            Region(0, self._cursor * high - pinned, 1, high + pinned + self._titles_high + below),
+            Region(0, self._cursor * high - pinned, 1, least + below),
             animate=False,
             immediate=True,
             force=True,
@@ -318,6 +367,11 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
             if is_on_mark or event.chain == 2 or self._opens_on_click:
                 self.action_open()
 
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        super().watch_scroll_y(old_value, new_value)
+        if round(old_value) != round(new_value):
+            self.post_message(self.Scrolled())
+
     def notify_style_update(self) -> None:
         """The theme changed: look its colours up again."""
         super().notify_style_update()
@@ -327,10 +381,12 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
     def on_resize(self) -> None:
         self._measure()
         self._show_cursor()
+        self.post_message(self.Scrolled())
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
-        whole = self._look()._replace(top=0, pinned=None)
-        lines = range(len(self.rows) * whole.high + self._titles_high)
+        high = len(self.rows) * self.row_lines + self._titles_high
+        whole = self._look()._replace(top=0, end=high + 1, pinned=None)
+        lines = range(high)
         return extracted(selection, [self._line(y, whole).text for y in lines])
 
     def row_text(self, key: str) -> str:
@@ -383,9 +439,11 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         if look.pinned is not None and not is_title and y - self._titles_high < look.high:
             index = look.pinned
         row = self.rows[index] if 0 <= index < len(self.rows) else None
+        if row is not None and row.heads_rows and y + look.high >= look.end:
+            row = None  # the first of its rows is out of sight
         width, fitted = look.width, look.fitted
         is_selected = row is not None and index == look.cursor
-        cells = (row.cells, row.indent) if row else None
+        cells = (row.cells, row.indent, row.is_marked) if row else None
         key = (is_title, cells, line, is_selected, width, fitted, is_title and self.sorted_by)
         strip = self._strips.get(key)
         if strip is None:

@@ -8,13 +8,25 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Static
 
+from tapui.text import safe_text
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
-from tapui.tower.table.columns import Column, Row, first_key, held, sorted_rows
+from tapui.tower.table.columns import (
+    CELL_CHARS,
+    Column,
+    Row,
+    first_key,
+    fit,
+    held,
+    sorted_rows,
+)
 from tapui.tower.table.filter import Filter, FilterBar, FilterError, parse
-from tapui.tower.table.pane import FrameNote, Pane
+from tapui.tower.table.pane import FrameNote, ListPlace, Pane
 from tapui.tower.table.table import Table
-from tapui.tower.textual.widgets import plain, show_in
+from tapui.tower.textual.widgets import plain, show_in, tone_style
+
+CALLED = 18
+"""Cells of what the frame names above the window, at most."""
 
 
 class TablePane(Pane):
@@ -30,6 +42,10 @@ class TablePane(Pane):
     TWO_LINES_BELOW = 0
     CROSSES_HEADINGS = False
     """Whether the selected row stays where it is even when it belongs below another heading."""
+    HOLDS_LINE = True
+    """Whether the selected row keeps its line also at the cost of rows above it that had room."""
+    GROWS = ""
+    """What rows above the window are called (`newer`), of a list that grows at its top."""
     ROWS_BELOW = 0
     """Rows that stay in sight below the one that is followed."""
 
@@ -43,12 +59,13 @@ class TablePane(Pane):
         """The first steps that are shown, and the room that they were fitted to."""
         self._is_sorting = False
         """The order that was asked for is the order, also of the selected row."""
+        self.table = Table(
+            self.COLUMNS, has_titles=self.HAS_TITLES, two_lines_below=self.TWO_LINES_BELOW
+        )
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="filled"):
-            yield Table(
-                self.COLUMNS, has_titles=self.HAS_TITLES, two_lines_below=self.TWO_LINES_BELOW
-            )
+            yield self.table
             yield FilterBar()
         yield Static("", classes="empty", markup=False)
 
@@ -65,10 +82,6 @@ class TablePane(Pane):
         parts; where it does not fit, whole parts are left out, the last ones first."""
         raise NotImplementedError
 
-    @property
-    def table(self) -> Table:
-        return self.query_one(Table)
-
     def shown_keys(self) -> list[str]:
         return [row.key for row in self.table.rows if row.key]
 
@@ -76,6 +89,10 @@ class TablePane(Pane):
     def selected(self) -> str:
         """The key of the selected row; "" for none."""
         return self.table.selected or "" if self.is_mounted else ""
+
+    @property
+    def cursor_key(self) -> str | None:
+        return self.selected
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         del dirty
@@ -90,7 +107,8 @@ class TablePane(Pane):
         at = self.followed(ordered)
         if at is None and was_first and not self.holds_place:
             at = first_key(ordered)  # the person has gone to no row yet
-        self.table.set_rows(ordered, at=at, below=self.ROWS_BELOW, holds_line=self.holds_place)
+        holds_line = self.HOLDS_LINE and self.holds_place
+        self.table.set_rows(ordered, at=at, below=self.ROWS_BELOW, holds_line=holds_line)
         self.show_frame()
 
     def _ordered(self, rows: list[Row]) -> list[Row]:
@@ -126,7 +144,9 @@ class TablePane(Pane):
 
     def on_table_moved(self, event: Table.Moved) -> None:
         self.moved(is_own=event.is_own)
-        self.tower.wake()  # other keys may work on it
+        if event.is_own:
+            self.show_frame()  # else it was, with the rows
+        self.tower.wake(is_moving=event.is_own)  # other keys may work on it
 
     def moved(self, *, is_own: bool) -> None:
         """Another row is selected. `is_own`: by a key or the mouse in the table."""
@@ -138,6 +158,13 @@ class TablePane(Pane):
     def main_widget(self) -> Table:
         return self.table
 
+    def set_covered(self, lines: int) -> None:
+        self.table.set_covered(max(lines - 1, 0))  # the frame is covered first
+
+    def show_frame(self) -> None:
+        if self.table.is_attached:  # it comes after the frame, and goes before it
+            super().show_frame()
+
     def frame_notes(self) -> list[FrameNote]:
         """Return the filter in force, with what it leaves."""
         if self._filter is None:
@@ -147,6 +174,43 @@ class TablePane(Pane):
             FrameNote(f"/ {self._filter.text[:24]}", "bold", "filter"),
             FrameNote(f"{left} of {self._count}"),
         ]
+
+    def place(self) -> ListPlace | None:
+        """Return where the list is; None for one that does not grow, or with nothing to say."""
+        first, _end = self.table.in_sight
+        above = sum(not row.is_heading for row in self.table.rows[:first])
+        if not self.GROWS or self.order_by is not None:
+            return None
+        return ListPlace(not above, above, noun=self.GROWS)
+
+    def place_notes(self) -> list[FrameNote]:
+        if self.has_class("-empty") or not self.table.size:
+            return []
+        place, called = self.place(), self._called_out()
+        notes = [] if place is None else [place.note]
+        if called is not None and called.calls_out is not None:
+            text, tone = called.calls_out
+            short = fit(safe_text(text, limit=CELL_CHARS), CALLED).rstrip()
+            notes.append(FrameNote(f"↑ {short}", tone_style(tone), "go_above"))
+        return notes
+
+    def _called_out(self) -> Row | None:
+        """Return the row above the window that the frame names: one that asks, else the nearest."""
+        nearest = None
+        for row in reversed(self.table.rows[: self.table.in_sight[0]]):
+            if row.calls_out and row.calls_out[1] == "warning":
+                return row
+            nearest = nearest or (row if row.calls_out else None)
+        return nearest
+
+    def action_go_above(self) -> None:
+        """Go to the row that the frame names."""
+        called = self._called_out()
+        if called is not None:
+            self.table.select(called.key)
+
+    def on_table_scrolled(self) -> None:
+        self.show_frame()
 
     # Keys
 
@@ -208,7 +272,8 @@ class TablePane(Pane):
     def action_sort(self) -> None:
         """Sort by the next column; after the last, in the rows' own order."""
         columns = self.sort_columns()
-        later = [one for one in columns if self.order_by is None or one > self.order_by[0]]
+        now = None if self.order_by is None else self.order_by[0]
+        later = columns[columns.index(now) + 1 :] if now in columns else columns
         self.sort_by((later[0], False) if later else None)
 
     def action_reverse(self) -> None:

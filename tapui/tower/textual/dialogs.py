@@ -179,6 +179,10 @@ class FilteredListScreen(LiveScreen[Result]):
         self.query_one(Table).set_rows(left)
         return f"{len(left)} of {len(rows)}" if len(left) < len(rows) else f"{len(rows)}"
 
+    @property
+    def has_rows(self) -> bool:
+        return bool(self.query_one(Table).rows)
+
     def say(self, text: str) -> None:
         self.query_one(".keys", Static).update(plain(text, "$text-muted", limit=300))
 
@@ -188,31 +192,43 @@ def _row_text(row: Row) -> str:
 
 
 class AskLineScreen(LiveScreen[str]):
-    """Asks for a line; the result is the text, None where the person left or wrote nothing."""
+    """Asks for a line of at most `most` characters; the result is the text, None where the person
+    left or wrote nothing. One that `takes_nothing` has "" where they wrote nothing."""
 
     CSS_PATH = DIALOG_CSS
 
-    def __init__(self, question: str, value: str = "", hint: str = "") -> None:
+    def __init__(
+        self,
+        question: str,
+        value: str = "",
+        hint: str = "",
+        *,
+        most: int = MAX_ID,
+        takes_nothing: bool = False,
+    ) -> None:
         super().__init__()
         self._question = question
         self._first = safe_text(value)
         self._hint = hint
+        self._most = most
+        self._takes_nothing = takes_nothing
 
     def compose(self) -> ComposeResult:
         with Vertical(classes="dialog"):
             yield Static(plain(self._question, "bold", limit=200), markup=False)
-            yield SafeInput(self._first, max_length=MAX_ID, select_on_focus=False)
-            hint = "  ".join(filter(None, (self._hint, "Enter takes it, Esc goes back.")))
+            yield SafeInput(self._first, max_length=self._most, select_on_focus=False)
+            hint = "    ".join(filter(None, (self._hint, "Enter takes it    Esc back")))
             yield Static(plain(hint, "$text-muted", limit=200), classes="keys", markup=False)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() or None)
+        text = event.value.strip()
+        self.dismiss(text if text or self._takes_nothing else None)
 
 
 _SPAN = re.compile(r"([+-])\s*(\d{1,9})\s*([smhd])\Z")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _CLOCK = re.compile(r"\d?\d:\d\d(:\d\d)?\Z")
-_HINT = "20:15, 20:15:30, 2026-11-20 20:15, +5m or -2h. Esc goes back."
+_HINT = "20:15, 20:15:30, 2026-11-20 20:15, +5m or -2h.    Esc back"
 
 
 class MomentScreen(LiveScreen[float]):
@@ -272,12 +288,19 @@ class AnswerInput(SafeInput):
     """A line to type in."""
 
 
-class AnswerForm(Vertical):
-    """A question's choices, and a line to type in where that is allowed."""
+_LINE, _ROW = "line", "row"
 
-    def __init__(self, approval: subjects.Approval, detail: Mapping[str, Any]) -> None:
+
+class AnswerForm(Vertical):
+    """A question's choices, and a line to type in where that is allowed. `written` is what it had
+    before: the text of the line and the number of the choice."""
+
+    def __init__(
+        self, approval: subjects.Approval, detail: Mapping[str, Any], written: Mapping[str, str]
+    ) -> None:
         super().__init__()
         self.approval_id = approval.id
+        self._written = written
         self._choices = _texts(detail.get("choices"))
         self._is_free = detail.get("allowFreeform") is not False or not self._choices
 
@@ -286,16 +309,24 @@ class AnswerForm(Vertical):
             yield Table((Column("", 12, 300),))
         if self._is_free:
             hint = "or type your own answer" if self._choices else "type here"
-            yield AnswerInput(placeholder=hint)
+            text = self._written.get(_LINE, "")
+            yield AnswerInput(text, placeholder=hint, select_on_focus=not text)
 
     def on_mount(self) -> None:
         for table in self.query(Table):
             table.styles.height = min(len(self._choices), 6) + 1
             table.set_rows([Row(str(at), (Cell(text),)) for at, text in enumerate(self._choices)])
+            if (row := self._written.get(_ROW)) is not None:
+                table.select(row)
+
+    @property
+    def written(self) -> Mapping[str, str]:
+        written = [(_LINE, line.value) for line in self.query(AnswerInput)]
+        return dict(written + [(_ROW, table.selected or "0") for table in self.query(Table)])
 
     def focus_inside(self) -> None:
-        """Focus the first thing to fill in."""
-        for widget in self.query("Table, Input"):
+        """Focus the line where something is written, else the first thing to fill in."""
+        for widget in self.query("Input" if self._written.get(_LINE) else "Table, Input"):
             widget.focus()
             return
 

@@ -7,6 +7,7 @@ one fails there and not on a terminal.
 import asyncio
 import logging
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,8 +16,11 @@ from typing import Any
 from rich.console import RenderableType
 from textual._compositor import ChopsUpdate, Compositor
 from textual.app import App
+from textual.await_remove import AwaitRemove
+from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
+from textual.events import Event, InputEvent, Key, Paste
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.message import Message
@@ -28,6 +32,7 @@ from textual.theme import Theme
 from textual.widget import Widget
 from textual.worker import WorkerFailed
 
+from tapui.tower.keys.bindings import mark_read
 from tapui.tower.textual.terminal import crash_line
 from tapui.tower.themes.themes import without_colours
 from tapui.update import UpdatedError
@@ -41,6 +46,7 @@ PRIVATE: tuple[tuple[type, str], ...] = (
     (App, "_print_error_renderables"),
     (App, "_close_messages_no_wait"),
     (App, "_handle_exception"),
+    (App, "_prune"),
     (MessagePump, "_dispatch_message"),
     (App, "_registered_themes"),
     (App, "_filters"),
@@ -65,7 +71,8 @@ class PlainApp(App[str]):
     log_file: Path | None = None
     crash: Exception | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, ticks: Callable[[], float] = time.monotonic) -> None:
+        self.ticks = ticks
         self._plain_themes: dict[str, tuple[Theme, Theme]] = {}
         self._no_way_back: ExitStack | None = None
         super().__init__()
@@ -87,6 +94,11 @@ class PlainApp(App[str]):
     def has_left(self) -> bool:
         return self._no_way_back is not None
 
+    async def on_event(self, event: Event) -> None:
+        """Leave out what is typed or clicked once the screens are gone: none can take it."""
+        if self.screen_stack or not isinstance(event, (InputEvent, Paste)):
+            await super().on_event(event)
+
     def exit(
         self,
         result: str | None = None,
@@ -104,6 +116,15 @@ class PlainApp(App[str]):
         self._no_way_back = self._no_way_back or ExitStack()
         if self._driver is not None:
             self._no_way_back.enter_context(self._driver.no_automatic_restart())
+
+    def _prune(self, *nodes: Widget, parent: DOMNode | None = None) -> AwaitRemove:
+        """Take widgets away. Their workers end first: Textual cancels them only once the children
+        are gone, which a worker would look for in vain."""
+        gone = {one for node in nodes for one in node.walk_children(with_self=True)}
+        for worker in list(self.workers):
+            if worker.node in gone:
+                worker.cancel()
+        return super()._prune(*nodes, parent=parent)
 
     def _handle_exception(self, error: Exception) -> None:
         """End the app. Textual itself would print a traceback with the variables' values."""
@@ -129,6 +150,14 @@ class PlainApp(App[str]):
         """Print what is to be read once the terminal is the shell's again."""
         if self.crash is not None:
             sys.stderr.write(f"{crash_line(_cause(self.crash), self.log_file)}\n")
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Apply what a theme has changed. Before there is a screen nothing was parsed with other
+        variables; to parse all of it twice would take 6 ms of the time to the first frame."""
+        if self.screen_stack:
+            super().refresh_css(animate)
+        else:
+            self.stylesheet.set_variables(self.get_css_variables())
 
     def write_terminal(self, sequence: str) -> None:
         """Write control sequences to the terminal; nothing while there is none."""
@@ -168,7 +197,8 @@ MessagePump._dispatch_message = _dispatched_or_told  # type: ignore[method-assig
 
 
 class ContinuingDriver(LinuxDriver):
-    """A driver that also bears to be stopped without having left the screen (SIGSTOP).
+    """A driver that times keys as they are read, and that also bears to be stopped without having
+    left the screen (SIGSTOP).
 
     Textual's own would enter the screen a second time, with a second thread that reads the keys,
     and never end.
@@ -177,8 +207,16 @@ class ContinuingDriver(LinuxDriver):
     def __init__(self, app: PlainApp, **options: Any) -> None:
         self._continued = app.enter_again
         self._is_away = False
+        self._ticks = app.ticks
         self._calls_soon = asyncio.get_running_loop().call_soon_threadsafe
         super().__init__(app, **options)
+
+    def process_message(self, message: Message) -> None:
+        """Take a message from the thread that reads the terminal. A key is timed here: the loop may
+        come to it much later."""
+        if isinstance(message, (Key, Paste)):
+            mark_read(message, self._ticks())
+        super().process_message(message)
 
     def suspend_application_mode(self) -> None:
         super().suspend_application_mode()
@@ -194,6 +232,28 @@ class ContinuingDriver(LinuxDriver):
             super()._sigcont_application(*frame)
         else:
             self._calls_soon(self._continued)
+
+
+def after(seconds: float, pump: MessagePump, work: Callable[[], object]) -> asyncio.TimerHandle:
+    """Have the app, or a widget, do work in so many seconds.
+
+    Textual's `set_timer` never comes where its task rests for that long as it starts: on a busy
+    machine, or where next to nothing is to be waited.
+    """
+    return asyncio.get_running_loop().call_later(seconds, pump.call_next, work)
+
+
+def after_refresh(pump: MessagePump, work: Callable[[], object]) -> None:
+    """Have a widget do work once it has been painted, unless it has ended by then.
+
+    It is the screen that does what `call_after_refresh` leaves to it, up to a frame later: also for
+    a widget whose children, which the work would look for, are gone.
+    """
+
+    def work_unless_ended() -> object:
+        return work() if pump.is_running else None
+
+    pump.call_after_refresh(work_unless_ended)
 
 
 def _cause(error: Exception) -> BaseException:
@@ -215,8 +275,8 @@ def set_virtual_size(view: ScrollView, size: Size) -> None:
 class OverScreen(ModalScreen[ScreenResultType]):
     """A screen over another one."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *, classes: str = "") -> None:
+        super().__init__(classes=classes or None)
         self._compositor = AttachedCompositor()
 
 

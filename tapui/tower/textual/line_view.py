@@ -50,7 +50,7 @@ class LineView(ScrollView):
         raise NotImplementedError
 
     def render_line(self, y: int) -> Strip:
-        return self._shown(y).apply_offsets(*self.place_of(y))
+        return self._shown(y, self.text_selection).apply_offsets(*self.place_of(y))
 
     def render_lines(self, crop: Region) -> list[Strip]:
         gutter = self.styles.gutter
@@ -60,7 +60,9 @@ class LineView(ScrollView):
         width = self.outer_size.width
         background = self.background_colors[1]
         edge = Style(bgcolor=background.rich_color)
-        strips = [self._shown(y).adjust_cell_length(width, edge) for y in crop.line_range]
+        selection = self.text_selection
+        shown = (self._shown(y, selection) for y in crop.line_range)
+        strips = [strip.adjust_cell_length(width, edge) for strip in shown]
         for line_filter in filters:
             strips = [strip.apply_filter(line_filter, background) for strip in strips]
         start, end = crop.column_span
@@ -70,9 +72,8 @@ class LineView(ScrollView):
         super().selection_updated(selection)
         self.refresh()
 
-    def _shown(self, y: int) -> Strip:
+    def _shown(self, y: int, selection: Selection | None) -> Strip:
         strip = self.painted(y)
-        selection = self.text_selection
         if selection is None:
             return strip
         return marked(strip, selection, *self.place_of(y), selection_style(self))

@@ -1,7 +1,7 @@
 """What all screens over the panes share: their place, their keys, one frame with a text to read."""
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, cast
 
 from textual import events
@@ -12,21 +12,20 @@ from textual.content import Content
 from textual.widget import Widget
 from textual.widgets import Static
 
-from tapui.projection.paragraphs import Paragraph
 from tapui.tower.app.footer import FooterLine
 from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.inside import OverScreen, PlainApp
 from tapui.tower.textual.reader import Reader
-from tapui.tower.textual.widgets import plain, tone_style
-from tapui.tower.wording.marks import Mark
+from tapui.tower.textual.widgets import plain
+from tapui.tower.wording.marks import Signs
 from tapui.wire.message import Error
 
 Result = TypeVar("Result")
 # Absolute: Textual reads a relative path from the module of the screen's own class.
 DIALOG_CSS = Path(__file__).with_name("dialog.tcss")
-SHEET_CSS = Path(__file__).with_name("sheet.tcss")
 
 
 class LiveScreen(OverScreen[Result]):
@@ -36,11 +35,30 @@ class LiveScreen(OverScreen[Result]):
     """
 
     TOPICS: ClassVar[frozenset[str]] = frozenset()
-    BINDINGS: ClassVar[list[BindingType]] = bindings("close-sheet", "copy")
+    BINDINGS: ClassVar[list[BindingType]] = bindings("close-sheet", "copy", "help", "commands")
+    HELP: ClassVar[str] = ""
+    """What the help says of it."""
+    SIGNS: ClassVar[Signs] = ()
+    """The signs in it, and what each says."""
+    HAS_HELP: ClassVar[bool] = True
+    """Whether the help can be opened over it."""
+
+    def about(self) -> tuple[str, Signs]:
+        """Return what the help says of it, and of its signs."""
+        return self.HELP, self.SIGNS
+
+    @property
+    def way_back(self) -> str:
+        return f"{self.tower.key_of('close-sheet')} back"
 
     @property
     def tower(self) -> Tower:
         return cast("Tower", self.app)
+
+    @property
+    def topics(self) -> frozenset[str]:
+        """What it shows: it is painted when one of these changes."""
+        return self.TOPICS
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
         """Paint what changed."""
@@ -55,17 +73,21 @@ class LiveScreen(OverScreen[Result]):
         if not self.query(FooterLine):
             self.mount(FooterLine())
         self._cover_panes()
-        self.show(self.tower.view, self.TOPICS)
+        self.show(self.tower.view, self.topics)
 
     def on_resize(self) -> None:
         self._cover_panes()
+        for footer in self.query(FooterLine):
+            footer.fill()
         if self.is_mounted:
-            self.show(self.tower.view, self.TOPICS)
+            self.show(self.tower.view, self.topics)
 
     def _cover_panes(self) -> None:
         # Padding of the screen itself would be painted over what stands above the panes.
-        for frame in self.query_children(".sheet, .dialog"):
-            frame.styles.margin = (self.tower.lines_above, 0, 0, 0)
+        for frame in self.query_children(".sheet, .dialog, DetailView"):
+            frame.styles.margin = (self.tower.lines_above, 0, self.tower.lines_below, 0)
+        for rack in self.query("ToastRack"):
+            rack.styles.margin = (0, 0, self.tower.lines_below + 1, 0)
 
     def action_close(self) -> None:
         self.dismiss(None)
@@ -77,9 +99,19 @@ class LiveScreen(OverScreen[Result]):
     def action_copy(self) -> None:
         self.tower.copy(self.copied(), "The text", keeps_lines=True)
 
+    # Screens over others do not get the keys of the app.
+
+    async def action_help(self) -> None:
+        await self.run_action("app.help")
+
+    def action_command_palette(self) -> None:
+        self.app.action_command_palette()
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "copy":
             return bool(self.copied())
+        if action == "help":
+            return self.HAS_HELP
         return super().check_action(action, parameters)
 
     def refused(self, error: Error) -> bool:
@@ -112,11 +144,16 @@ class ConfirmScreen(LiveScreen[bool]):
             yield Static(
                 Content("\n").join([plain(line, limit=300) for line in self._lines]), markup=False
             )
+            yield from self.body()
             yield Static(plain(self._keys(), "$text-muted"), classes="keys", markup=False)
             yield Static("", classes="trouble", markup=False)
 
+    def body(self) -> Iterable[Widget]:
+        """Return what is to be looked at before the answer, besides the lines."""
+        return ()
+
     def _keys(self) -> str:
-        return f"y {self._verb}    n back"
+        return f"y {self._verb}    n no    {self.way_back}"
 
     def action_answer(self, is_sure: bool) -> None:
         if not is_sure or self.hears():
@@ -158,112 +195,73 @@ def confirm(
     app.push_screen(ConfirmScreen(question, lines, verb), closed)
 
 
-Keys = Callable[[], Sequence[str]]
-"""Returns the keys of all items of the list that a sheet was opened from, in its order."""
-
-_NAME_WIDTH = 11
-
-
-def alone() -> Sequence[str]:
-    return ()
-
-
 class Sheet(LiveScreen[None]):
-    """One item of a list, in full. The previous and next one are a key away.
+    """A detail alone, over the panes. The previous and next item of its list are a key away."""
 
-    `key` is the item on show, `keys` are all of the list. Subclasses paint it in `show`.
-    """
-
-    CSS_PATH: ClassVar[str | PurePath | list[str | PurePath] | None] = SHEET_CSS
     BINDINGS: ClassVar[list[BindingType]] = bindings("previous-item", "next-item")
-    CLOSES = "closes"
-    """What Escape does, in a word."""
 
-    REVEALS = False
-    """Whether what is shown is to be decided on."""
-
-    def __init__(self, key: str, keys: Keys = alone) -> None:
-        super().__init__()
-        self.key = key
-        self._keys = keys
+    def __init__(self, detail: DetailView) -> None:
+        super().__init__(classes="-decides" if detail.REVEALS else "")
+        self.detail = detail
+        detail.is_alone = True
 
     def compose(self) -> ComposeResult:
-        with Vertical(classes="sheet"):
-            yield Reader(reveals=self.REVEALS)
-            yield from self.below()
-
-    def below(self) -> Iterable[Widget]:
-        return ()
+        yield self.detail
 
     @property
-    def reader(self) -> Reader:
-        return self.query_one(Reader)
+    def topics(self) -> frozenset[str]:
+        return self.detail.TOPICS
 
     def on_mount(self) -> None:
-        """Paint for the first time; the footer offers what works by then."""
-        super().on_mount()
+        """The footer offers what works once all is painted."""
+        self.detail.focus_inside()
         self.call_after_refresh(self.refresh_bindings)
 
-    # The frame
+    def on_screen_resume(self) -> None:
+        self.detail.came_up()
 
-    def set_frame(self, mark: Mark, name: str, note: str, tone: str = "muted") -> None:
-        """Show state and name in the upper edge and a note at its right; the ways out below."""
-        frame = self.query_one(".sheet", Vertical)
-        left = plain(f"{mark.glyph} ", tone_style(mark.tone)) + plain(name, "bold", limit=400)
-        frame.border_title = upper_edge(left, note, tone, self.app.size.width)
-        frame.border_subtitle = self._ways_out()
+    def show(self, view: View, dirty: frozenset[str]) -> None:
+        if self.detail.is_mounted:
+            self.detail.show(view, dirty)
+            self._show_ways_out()
+            if self.focused is None:  # what had the keys is gone or hidden
+                self.set_focus(self.detail.reader)
 
-    def _ways_out(self) -> Content:
-        keys = list(self._keys())
+    def _show_ways_out(self) -> None:
+        detail = self.detail
+        keys = list(detail.keys())
         ways = []
-        if self.key in keys and len(keys) > 1:
+        if detail.key in keys and len(keys) > 1:
             back, on = self.tower.key_of("previous-item"), self.tower.key_of("next-item")
-            ways.append(f"{back} {keys.index(self.key) + 1} of {len(keys)} {on}")
-        ways.append(f"{self.tower.key_of('close-sheet')} {self.CLOSES}")
-        return plain("   ".join(ways), "$text-muted")
+            ways.append(f"{back} {keys.index(detail.key) + 1} of {len(keys)} {on}")
+        ways.append(self.way_back)
+        detail.border_subtitle = plain("   ".join(ways), "$text-muted")
 
-    # Other items
+    def about(self) -> tuple[str, Signs]:
+        return self.detail.HELP, self.detail.SIGNS
 
-    def neighbour(self, step: int) -> str | None:
-        """Return the key of the item so many places away; None where there is none."""
-        keys = list(self._keys())
-        if self.key in keys:
-            there = keys.index(self.key) + step
-        else:
-            there = 0 if step > 0 else len(keys) - 1
-        return keys[there] if 0 <= there < len(keys) else None
+    def refused(self, error: Error) -> bool:
+        return self.detail.refused(error)
+
+    def copied(self) -> str:
+        return self.detail.copied()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "turn":
-            return isinstance(parameters[0], int) and self.neighbour(parameters[0]) is not None
+            step = parameters[0]
+            return isinstance(step, int) and self.detail.neighbour(step) is not None
         return super().check_action(action, parameters)
 
     def action_turn(self, step: int) -> None:
-        there = self.neighbour(step)
-        if there is not None:
-            self.go_to(there)
+        there = self.detail.neighbour(step)
+        if there is not None and self.detail.may_turn:
+            self.detail.go_to(there)
+            self._show_ways_out()
+            self.refresh_bindings()
 
-    def go_to(self, key: str) -> None:
-        """Show another item, from its beginning."""
-        self.key = key
-        self.reader.scroll_to(y=0, animate=False)
-        self.show(self.tower.view, self.TOPICS)
-        self.refresh_bindings()
+    def action_close(self) -> None:
+        if not self.detail.close_topmost():
+            self.dismiss(None)
 
-
-def upper_edge(left: Content, note: str, tone: str, width: int) -> Content:
-    """Return what stands in the upper edge of a frame that is `width` cells wide: a title, and a
-    note at its right."""
-    room = max(width - 6, 8)
-    right = plain(f" {note}", tone_style(tone), limit=60) if note else plain("")
-    left = left.truncate(max(room - right.cell_length - 1, 8), ellipsis=True)
-    gap = room - left.cell_length - right.cell_length
-    line = plain(f" {'─' * max(gap - 1, 0)}", "$warning" if tone == "warning" else "$primary")
-    return left + line + right if note and gap > 0 else left
-
-
-def fact(name: str, text: str | None) -> list[Paragraph]:
-    """Return a line with the name of a fact and what it is; nothing for none."""
-    if not text:
-        return []
-    return [Paragraph(f"{name:<{_NAME_WIDTH}}{' '.join(text.splitlines())}", "muted")]
+    def on_detail_view_left(self) -> None:
+        self.dismiss(None)

@@ -35,6 +35,19 @@ def headline(mark: Mark, name: str, rest: str) -> Content:
     )
 
 
+def upper_edge(
+    left: Content, note: str, tone: str, width: int, *, line: str = "$primary"
+) -> Content:
+    """Return what stands in the upper edge of a frame that is `width` cells wide: a title, and a
+    note at its right; `line` is the colour of the edge between."""
+    room = max(width - 6, 8)
+    right = plain(f" {note}", tone_style(tone), limit=60) if note else plain("")
+    left = left.truncate(max(room - right.cell_length - 1, 8), ellipsis=True)
+    gap = room - left.cell_length - right.cell_length
+    edge = plain(f" {'─' * max(gap - 1, 0)}", "$warning" if tone == "warning" else line)
+    return left + edge + right if note and gap > 0 else left
+
+
 def show_in(static: Static, content: Content) -> None:
     """Show `content` in `static`. Nothing happens if it shows that already, and the screen is laid
     out anew only if it takes another number of lines (a layout costs more than a frame)."""

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.binding import BindingType
 
 from tapui import times
-from tapui.projection.state import is_waiting
+from tapui.projection.proof import proof_line
+from tapui.projection.state import is_open, is_waiting, listed
 from tapui.projection.turns.earlier_turns import TAPUI_ENDED
+from tapui.projection.turns.programs import program
 from tapui.projection.turns.turn import LiveStep, LiveTurn
 from tapui.projection.words import can_stop
 from tapui.tower.app.tower import RowAction
@@ -17,23 +20,28 @@ from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.table.columns import Cell, Column, Piece, Row
 from tapui.tower.table.filter import Filter
-from tapui.tower.table.pane import FrameNote
+from tapui.tower.table.pane import FrameNote, ListPlace
 from tapui.tower.table.table import Table
 from tapui.tower.table.table_pane import TablePane
+from tapui.tower.textual.detail import DetailView
 from tapui.tower.turns import steps
 from tapui.tower.turns.steps import StepFilter, StepPlace, parse_steps
-from tapui.tower.wording.words import quantity
+from tapui.tower.wording import marks
+from tapui.tower.wording.marks import Mark
+from tapui.tower.wording.words import again_words, quantity
 from tapui.wire.subjects import Session
 from tapui.wire.tower import TurnsRead
 
 COLUMNS = (
-    Column("", 24, grows=True, half=True),
+    Column("", 24, grows=True, half=True, stays=True, flows=True),
     Column("", 6, 16, rank=1),
     Column("", 5, 7, right=True),
 )
 _LABEL = 6
 _LONGEST_LABEL = 24
 _INSET = "  "
+_TO_SIGN = 3
+"""Cells before the sign of a step."""
 
 IsUnfolded = Callable[[str, LiveTurn | LiveStep], bool]
 """Returns whether a turn, or a subagent's step, shows what is in it."""
@@ -47,7 +55,9 @@ class TurnRows:
         """The steps among the rows, by key."""
         self.turns: dict[str, LiveTurn] = {}
         """The turns, by key, newest first."""
-        self._kept: dict[str, tuple[LiveStep, object, Row]] = {}
+        self._kept: dict[int, _KeptRow] = {}
+        """By the `id` of their steps."""
+        self._before: dict[int, _KeptRow] = {}
 
     def of(
         self,
@@ -60,7 +70,7 @@ class TurnRows:
 
         `give_way` is called between two of them.
         """
-        before, self._kept = self._kept, {}
+        self._before, self._kept = self._kept, {}
         self.places, self.turns = {}, {}
         rows: list[Row] = []
         for key, turn in steps.keyed_turns(view, session_id):
@@ -68,9 +78,8 @@ class TurnRows:
             is_open = is_unfolded(key, turn)
             rows.append(_head(view, key, turn, is_unfolded=is_open))
             if is_open:
-                for row in self._steps(view, key, turn, is_unfolded, before):
-                    rows.append(row)
-                    give_way()
+                rows.extend(self._steps(view, key, turn, is_unfolded, give_way))
+                rows += _proof(view, key, turn)
         return rows
 
     def _steps(
@@ -79,28 +88,60 @@ class TurnRows:
         key: str,
         turn: LiveTurn,
         is_unfolded: IsUnfolded,
-        before: dict[str, tuple[LiveStep, object, Row]],
+        give_way: Callable[[], None],
     ) -> Iterator[Row]:
         missing = _missing(view, turn)
         if missing:
             yield Row("", (Cell(_INSET + missing),), is_heading=True, under=key)
         hidden: LiveStep | None = None
-        for step_key, place in steps.keyed_steps(key, turn):
-            step = place.step
-            if place.agent is not None and place.agent is hidden:
+        keys = steps.StepKeys(key)
+        for step, agent in steps.nested(turn):
+            known = self._before.get(id(step))
+            if known is not None and known.step is not step:
+                known = None
+            name = steps.name_of(step) if known is None else known.name
+            count = keys.count(name)
+            if agent is not None and agent is hidden:
                 continue
+            if known is not None and count == 1 and known.stands(turn):
+                self._kept[id(step)] = known
+                self.places[known.row.key] = known.place
+                yield known.row
+                continue
+            step_key = keys.key(name, count)
             has_more = step.kind == "subagent"
             unfolded = has_more and is_unfolded(step_key, step)
             if has_more and not unfolded:
                 hidden = step
-            self.places[step_key] = place
+            place = self.places[step_key] = StepPlace(turn, step, agent)
             step.condense()
-            look = (step.state, step.summary, step.error, unfolded, turn.is_history)
-            known = before.get(step_key)
-            if known is None or step.is_open or has_more or known[:2] != (step, look):
-                known = (step, look, _row(view, step_key, place, key, is_unfolded=unfolded))
-            self._kept[step_key] = known
-            yield known[2]
+            row = _row(view, step_key, place, key, is_unfolded=unfolded)
+            if count == 1 and not step.is_open and not has_more:
+                self._kept[id(step)] = _KeptRow(step, name, place, _looks(step, turn), row)
+            yield row
+            give_way()
+
+
+class _KeptRow(NamedTuple):
+    """The row of a step that has ended, the first of its name in its turn.
+
+    All steps under way are made into rows in each frame; of two hundred that ended none is.
+    """
+
+    step: LiveStep
+    name: str
+    place: StepPlace
+    looks: tuple[object, ...]
+    row: Row
+
+    def stands(self, turn: LiveTurn) -> bool:
+        """Return whether the step is as it was."""
+        is_whole = self.step.call is None and self.place.turn is turn
+        return is_whole and self.looks == _looks(self.step, turn)
+
+
+def _looks(step: LiveStep, turn: LiveTurn) -> tuple[object, ...]:
+    return step.state, step.summary, step.error, turn.is_history
 
 
 def _missing(view: View, turn: LiveTurn) -> str:
@@ -111,9 +152,19 @@ def _missing(view: View, turn: LiveTurn) -> str:
         return "its steps are not here" if turn.made else "it had no steps"
     gone = turn.made - sum(step.size for step in turn.steps)
     if gone <= 0:
-        return "" if turn.steps or turn.told_state()[1] is None else "it had no steps"
+        is_over = turn.told_state()[1] is not None  # a turn under way may still get some
+        return "it had no steps" if is_over and not turn.steps else ""
     what = quantity(gone, "earlier step" if turn.steps else "step")
     return f"{what} no longer kept here; the records have them"
+
+
+def _proof(view: View, key: str, turn: LiveTurn) -> list[Row]:
+    """Return the line at a turn's end, its sign below those of the steps."""
+    if turn.proof is None:
+        return []
+    line = " " * _TO_SIGN + proof_line(turn.proof, partial(times.when, now=view.now))
+    tone = marks.PROOF[turn.proof.state].tone
+    return [Row("", (Cell(line, tone),), is_heading=True, under=key)]
 
 
 def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
@@ -130,12 +181,18 @@ def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
         rest.append((f"   {lines}", "muted"))
     if turn.is_history:
         rest.append(("   history", "muted"))
-    if not is_unfolded and turn.failed:
-        rest.append((f"   {turn.failed} failed", "error"))
+    if turn.sent_back:
+        rest.append((f"   {again_words(turn)}", "muted"))
+    if not is_unfolded:
+        rest += [(f"   {one.word}", one.tone) for one in steps.counts_of(turn.counted())]
     if state == "unknown":
         rest.append((f"   {TAPUI_ENDED}", "muted"))
-    elif state == "done":
-        rest.append((f"   {mark.glyph}", mark.tone))
+    elif mark == marks.PROOF["unknown"]:
+        pass  # a ✓ would read as checked
+    elif state == "done" and turn.proof is None:
+        # Of a turn that is folded, the count of what failed stands before it.
+        has_count = mark.tone == "error" and is_unfolded
+        rest.append((f"   {mark.text if has_count else mark.glyph}", mark.tone))
     elif state in ("stopped", "failed") or not is_unfolded or steps.alarm_of_turn(view, turn):
         rest.append((f"   {mark.text}", mark.tone))
     seconds = steps.seconds_of_turn(turn, view.now)
@@ -152,7 +209,7 @@ def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
                 ),
                 rest=tuple(rest),
             ),
-            Cell(steps.tokens(turn.usage), "muted"),
+            Cell(""),
             Cell(steps.lasted(seconds), "muted"),
         ),
         opens_within=len(when) + 3,  # the cursor's cell, the time, a blank and the mark
@@ -183,17 +240,26 @@ def _row(view: View, key: str, place: StepPlace, turn_key: str, *, is_unfolded: 
                 steps.step_words(step, view.folder_of(place.turn.session_id)),
                 "error" if is_wrong else quiet,
                 lead=(
-                    (f"{inset}{times.moment(step.at)} ", "muted"),
+                    (" " * _TO_SIGN + inset, ""),
                     (f"{mark.glyph} ", mark.tone),
                     (f"{label:<{_LABEL}} ", "strong" if step.is_open else quiet),
                 ),
                 rest=tuple(rest),
             ),
             Cell(note, note_tone),
-            Cell(steps.lasted(steps.seconds_of(step, view.now)), "muted"),
+            Cell(steps.lasted(steps.seconds_of(view, place.turn.session_id, step)), "muted"),
         ),
+        calls_out=_calls_out(step, mark),
         under=turn_key,
     )
+
+
+def _calls_out(step: LiveStep, mark: Mark) -> Piece | None:
+    is_asked = mark.tone == "warning"
+    if not is_asked and step.state != "failed":
+        return None
+    name = program(step.summary) if step.exit_code is not None else ""
+    return f"{mark.glyph} {name or steps.label_of(step)}", "warning" if is_asked else "error"
 
 
 READ_AT_ONCE = 8
@@ -221,13 +287,16 @@ class TurnsPane(TablePane):
     HELP = """\
 The turns of the session that is selected in Sessions, the newest on top. Enter folds and unfolds a
 turn or a subagent, and opens a step, or the request that it waits for. The cursor on the newest
-step follows what happens; elsewhere nothing moves. Filter: a text, `failed`, `>10s` (or `ms`, `m`,
-`h`: steps that took longer), or several of them: `failed >1m npm`. *history* is what happened
-before this run of tapui.
+step follows what happens; elsewhere nothing moves. Filter: a text, how steps ended (`failed`,
+`denied`, `cancelled`, `stopped`, `timed out`), `>10s` (or `ms`, `m`, `h`: steps that took longer),
+or several of them: `failed >1m npm`. *history* is what happened before this run of tapui. The line
+at the end of a turn that changed files: ✓ checked, ✗ the check failed, ○ unchecked since the last
+change. A turn without it has a ✓ where nothing failed, or passed later in it; else ✗.
 """
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = COLUMNS
     HAS_TITLES = False
+    SIGNS = marks.signs(*marks.STEP.values(), *marks.PROOF.values())
     ROWS_BELOW = 2
 
     def __init__(self) -> None:
@@ -241,14 +310,14 @@ before this run of tapui.
 
     @property
     def holds_place(self) -> bool:
-        """What one reads stays on its line; the story keeps its order."""
+        """The rows in view keep their lines; the turns keep their order."""
         return not self._look.follows
 
     def _ordered(self, rows: list[Row]) -> list[Row]:
         return rows if self._filter is None else self.filtered(rows, self._filter)
 
     def show(self, view: View, dirty: frozenset[str]) -> None:
-        session_id = _session_of(view)
+        session_id = view.shown_session
         is_other = session_id != self._session_id
         if is_other:
             self._look.cursor = self.selected
@@ -280,7 +349,7 @@ before this run of tapui.
         turns = steps.keyed_turns(view, self._session_id)
         newest = turns[0][0] if turns else ""
         if look.newest and newest != look.newest and not look.follows:
-            look.unfolded.setdefault(look.newest, True)  # what one reads is not folded away
+            look.unfolded.setdefault(look.newest, True)  # the rows in view keep their lines
         look.newest = newest
         return self._rows.of(view, self._session_id, self._is_unfolded, self.tower.give_way)
 
@@ -290,16 +359,35 @@ before this run of tapui.
         return self._look.unfolded.get(key, isinstance(part, LiveTurn) and key == self._look.newest)
 
     def first_steps(self) -> list[tuple[str, str]]:
-        view = self.tower.view
-        if not self._session_id:
+        if not self._about:
             return [("The turns of a session are shown here.", ""), ("", ""), *_HOW]
-        name = view.session_name(self._session_id)
-        return [(f"No turn of {name} yet.", ""), ("", ""), *_HOW]
+        return [(f"No turn of {self._about} yet.", ""), ("", ""), *_HOW]
 
     def title(self) -> str:
-        if not self._session_id:
-            return self.kind.title
-        return f"{self.kind.title}: {self.tower.view.session_name(self._session_id)}"
+        return f"{self.kind.title}: {self._about}" if self._about else self.kind.title
+
+    @property
+    def _about(self) -> str:
+        """The name of its session; "" without one, also where Sessions lists none."""
+        view = self.tower.view
+        session = view.state.sessions.get(self._session_id)
+        is_hidden = session is not None and not listed([session])
+        return view.session_name(self._session_id) if self._session_id and not is_hidden else ""
+
+    def place(self) -> ListPlace | None:
+        """Count what began after all that is in sight."""
+        if self._look.follows:
+            return ListPlace(is_following=True)
+        first, end = self.table.in_sight
+        began = [self._began(row) for row in self.table.rows]
+        newest = max(began[first:end], default="")
+        above = sum(one > newest for one in began[:first])
+        below = sum(one > newest for one in began[end:])
+        return ListPlace(newer=above + below, is_above=above >= below)
+
+    def _began(self, row: Row) -> str:
+        place, turn = self._rows.places.get(row.key), self._rows.turns.get(row.key)
+        return place.step.at if place is not None else turn.started_at if turn is not None else ""
 
     def frame_notes(self) -> list[FrameNote]:
         if self.has_class("-empty"):
@@ -326,7 +414,8 @@ before this run of tapui.
         left: list[Row] = []
         for row in rows:
             if not row.is_heading and self.finds(wanted, row):
-                if row.under and row.under not in (one.under or one.key for one in left[-1:]):
+                head_in_place = left[-1].under or left[-1].key if left else ""
+                if row.under and row.under != head_in_place:
                     left.append(next(one for one in rows if one.key == row.under))
                 left.append(row)
         return left
@@ -340,10 +429,9 @@ before this run of tapui.
     def _may_show(self, wanted: StepFilter, row: Row) -> bool:
         place, turn = self._rows.places.get(row.key), self._rows.turns.get(row.key)
         if place is not None:
-            seconds = steps.seconds_of(place.step, self.tower.view.now)
-            return wanted.may_show(has_failed=place.step.state == "failed", seconds=seconds)
-        is_failed = turn is not None and turn.state == "failed"
-        return wanted.may_show(has_failed=is_failed, seconds=None)
+            seconds = steps.seconds_of(self.tower.view, place.turn.session_id, place.step)
+            return wanted.may_show(state=place.step.state, seconds=seconds)
+        return wanted.may_show(state="" if turn is None else turn.state, seconds=None)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("sort", "reverse"):
@@ -360,9 +448,7 @@ before this run of tapui.
     def action_stop(self) -> None:
         session = self._session
         if session is not None and can_stop(session):
-            from tapui.tower.sessions.steering import SessionOrders
-
-            SessionOrders(self.tower, self.app, session).ask_stop()
+            self.tower.ask_stop(session)
 
     # The cursor
 
@@ -385,12 +471,8 @@ before this run of tapui.
             self._fold(key, turn)
         elif place is not None and place.step.kind == "subagent":
             self._fold(key, place.step)
-        elif place is not None and (request := self._waiting_for(place.step)) is not None:
-            from tapui.tower.requests.approval_sheet import ApprovalScreen
-
-            self.app.push_screen(ApprovalScreen(request))
         elif place is not None:
-            self._open_sheet(key)
+            self.open_shown()
 
     def _waiting_for(self, step: LiveStep) -> str | None:
         """Return the request that a step waits for, None where the person cannot answer it."""
@@ -452,12 +534,26 @@ before this run of tapui.
             return f"{steps.label_of(place.step)}  {steps.step_words(place.step, folder)}"
         return f"Turn {turn.number}" if turn is not None else ""
 
+    @property
+    def has_actions(self) -> bool:
+        return bool(self.selected)
+
     def row_actions(self) -> list[RowAction]:
         key = self.selected
         if not key:
             return []
+        turn = self._rows.turns.get(steps.turn_key_of(key))
+        session = self.tower.view.state.sessions.get(turn.session_id) if turn else None
+        checks = []
+        if session is not None:
+            from tapui.tower.turns.check_detail import check_actions, copy_action
+
+            if is_open(session) and not self.tower.is_replay:
+                checks += check_actions(self.tower, session)
+            checks.append(copy_action(self.tower, session))
         return [
-            RowAction("o", "open it in full", lambda: self._open_sheet(key)),
+            *checks,
+            RowAction("o", "open it in full", self.open_shown),
             RowAction("f", "fold all turns", lambda: self._fold_all(is_unfolded=False)),
             RowAction("u", "unfold all turns", lambda: self._fold_all(is_unfolded=True)),
         ]
@@ -469,15 +565,22 @@ before this run of tapui.
             self.table.select(steps.turn_key_of(self.selected))
         self.show_again()
 
-    def _open_sheet(self, key: str) -> None:
+    def shown(self) -> DetailView | None:
+        """A turn, a step, or the request that it waits for."""
+        key = self.selected
+        from tapui.tower.turns.turn_detail import StepDetail, TurnDetail
+
         if key in self._rows.turns:
-            from tapui.tower.turns.turn_sheets import TurnScreen
+            return TurnDetail(key, self._turn_keys)
+        place = self._rows.places.get(key)
+        if place is None:
+            return None
+        request = self._waiting_for(place.step)
+        if request is None:
+            return StepDetail(key, self._step_keys)
+        from tapui.tower.requests.request_detail import RequestDetail
 
-            self.app.push_screen(TurnScreen(key, self._turn_keys))
-        elif key in self._rows.places:
-            from tapui.tower.turns.turn_sheets import StepScreen
-
-            self.app.push_screen(StepScreen(key, self._step_keys))
+        return RequestDetail(request)
 
     def _turn_keys(self) -> list[str]:
         return [row.key for row in self.table.rows if row.key in self._rows.turns]
@@ -498,10 +601,3 @@ def _end_of(rows: list[Row]) -> str:
             break
         key = row.key or key
     return key
-
-
-def _session_of(view: View) -> str:
-    """Return the session whose turns are shown: the selected one, else the first that is open."""
-    if view.chosen_session in view.state.sessions:
-        return view.chosen_session
-    return next((one.id for one in view.open_sessions), "")

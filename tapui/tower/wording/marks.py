@@ -1,12 +1,27 @@
 """How states and levels look: a glyph and a word, and a tone where there is colour."""
 
 import re
+from collections.abc import Container, Sequence
 from typing import NamedTuple
 
-from tapui.projection.turns.programs import has_failed
+from tapui.projection.goal_words import SIGNS as CRITERION_SIGNS
+from tapui.projection.goal_words import STATUS_WORDS, CriterionMark
+from tapui.projection.proof import SIGNS, WORDS, ProofMark, SessionRecord
+from tapui.projection.stream_words import LEVEL_WORDS
+from tapui.projection.turns.programs import has_failed, outcome
+from tapui.projection.words import CONTEXT_FULL, CONTEXT_HIGH, ENDED
 from tapui.wire import subjects
 from tapui.wire.emitters import Emitter
+from tapui.wire.errors import CallError
+from tapui.wire.goals import GoalStatus
 from tapui.wire.message import BUILTIN_PROVIDER, Level, Line
+
+
+def context_tone(share: float | None) -> str:
+    """Return the tone of how full a context is."""
+    if share is None or share < CONTEXT_HIGH:
+        return "muted"
+    return "error" if share >= CONTEXT_FULL else "warning"
 
 
 class Mark(NamedTuple):
@@ -19,6 +34,20 @@ class Mark(NamedTuple):
     @property
     def text(self) -> str:
         return f"{self.glyph} {self.word}"
+
+
+Signs = Sequence[tuple[str, str]]
+"""Signs with what each says: a legend."""
+
+
+def signs(*marks: Mark) -> Signs:
+    """Return the legend of these marks: a sign that says several things has them all."""
+    words: dict[str, list[str]] = {}
+    for mark in marks:
+        known = words.setdefault(mark.glyph, [])
+        if mark.word and mark.word not in known:
+            known.append(mark.word)
+    return tuple((glyph, ", ".join(known)) for glyph, known in words.items() if known)
 
 
 SESSION: dict[str, Mark] = {
@@ -46,26 +75,60 @@ STEP: dict[str, Mark] = {
     "waiting": Mark("!", "asks you", "warning"),
     "done": Mark("✓", "done", "success"),
     "failed": Mark("✗", "failed", "error"),
-    "denied": Mark("⊘", "denied", "muted"),
-    "cancelled": Mark("⊘", "cancelled", "muted"),
+    "denied": Mark("⊘", ENDED["denied"], "muted"),
+    "cancelled": Mark("⊘", ENDED["cancelled"], "muted"),
     "unknown": Mark("?", "unknown", "muted"),
+    "stopped": Mark("⊘", ENDED["stopped"], "muted"),
+    "timedOut": Mark("⊘", ENDED["timedOut"], "strong"),
 }
 TURN: dict[str, Mark] = {
     **STEP,
-    "stopped": Mark("⊘", "stopped", "muted"),
+}
+_PROOF_TONES: dict[ProofMark, str] = {
+    "checked": "success",
+    "failed": "error",
+    "unchecked": "strong",
+    "unknown": "muted",
+}
+PROOF: dict[ProofMark, Mark] = {
+    mark: Mark(SIGNS[mark] or "·", WORDS[mark], tone) for mark, tone in _PROOF_TONES.items()
+}
+"""Of a turn that changed files: what was recorded at its end, or later."""
+_GOAL_GLYPHS: dict[GoalStatus, tuple[str, str]] = {
+    "active": ("○", ""),
+    "paused": ("‖", "strong"),
+    "blocked": ("?", "strong"),
+    "achieved": ("✓", "success"),
+    "failed": ("✗", "error"),
+    "abandoned": ("⊘", "muted"),
+}
+GOAL: dict[GoalStatus, Mark] = {
+    status: Mark(glyph, STATUS_WORDS[status], tone)
+    for status, (glyph, tone) in _GOAL_GLYPHS.items()
+}
+_CRITERION_TONES: dict[CriterionMark, str] = {
+    "passed": "success",
+    "failed": "error",
+    "stale": "strong",
+    "unknown": "muted",
+    "open": "muted",
+}
+CRITERION: dict[CriterionMark, Mark] = {
+    mark: Mark(CRITERION_SIGNS[mark], "not judged" if mark == "open" else mark, tone)
+    for mark, tone in _CRITERION_TONES.items()
 }
 GATE: dict[str, Mark] = {
     "waiting": Mark("?", "gate", "primary"),
     "allow": Mark("✓", "allowed", "success"),
     "context": Mark("✓", "allowed", "success"),
-    "deny": Mark("✗", "refused", "error"),
+    "deny": STEP["denied"],
 }
 APPROVAL: dict[str, Mark] = {
     "waiting": Mark("!", "waiting", "warning"),
     "deciding": Mark("◌", "recording", "muted"),
     "revealed": Mark("!", "code shown", "warning"),
     "approved": Mark("✓", "approved", "success"),
-    "denied": Mark("✗", "denied", "error"),
+    "denied": STEP["denied"],
     "expired": Mark("-", "timed out", "muted"),
     "withdrawn": Mark("-", "withdrawn", "muted"),
     "failed": Mark("✗", "failed", "error"),
@@ -93,18 +156,28 @@ RUN: dict[str, Mark] = {
 TRUST_TONE: dict[str, str] = {"internal": "muted", "project": "", "external": "strong"}
 
 
-def of_call(call: subjects.Call) -> Mark:
-    """Return a call's mark; a timeout and a lost provider have marks other than failures.
+def of_call(call: subjects.Call, asked: Container[str] = ()) -> Mark:
+    """Return a call's mark; what was denied, stopped or late has marks other than failures. `asked`
+    are the calls that wait for the person.
 
     A shell that exited non-zero says how; where that is an answer (1 of `grep`), it is no failure.
     """
-    if call.state == "failed" and call.error_code in ("TIMEOUT", "DISCONNECTED"):
-        return Mark("✗", {"TIMEOUT": "timed out", "DISCONNECTED": "lost"}[call.error_code], "error")
+    if call.state == "running" and call.id in asked:
+        return STEP["waiting"]
+    if call.state == "failed" and call.error_code == CallError.DISCONNECTED:
+        return Mark("✗", "lost", "error")
+    if call.state in ("failed", "cancelled"):
+        return STEP[outcome(call)]
     if call.state == "done" and call.exit_code:
         is_failure = has_failed(call)
         tone = "error" if is_failure else "muted"
         return Mark("✗" if is_failure else "✓", f"exit {call.exit_code}", tone)
     return CALL[call.state]
+
+
+def of_record(record: SessionRecord) -> Mark:
+    """Return the mark of a session that rests and has changed files: `done ✓`."""
+    return PROOF[record.mark]._replace(word=record.word)
 
 
 def of_emitter(emitter: Emitter) -> Mark:
@@ -122,19 +195,18 @@ def is_own_tool(call: subjects.Call) -> bool:
     return call.provider_id is None and call.provider != BUILTIN_PROVIDER
 
 
+_LEVEL_LOOKS = {"keep": ("·", "muted"), "surface": ("▲", "strong"), "inject": ("→", "accent")}
 LEVEL: dict[str, Mark] = {
-    "keep": Mark("·", "keep", "muted"),
-    "surface": Mark("▲", "surface", "strong"),
-    "inject": Mark("◆", "inject", "accent"),
+    level: Mark(glyph, LEVEL_WORDS[level], tone) for level, (glyph, tone) in _LEVEL_LOOKS.items()
 }
-"""Glyph, word and tone of each level."""
+"""Glyph, words and tone of each level."""
 
-SHOWN_LEVELS: tuple[tuple[str, frozenset[Level]], ...] = (
-    ("all levels", frozenset(("keep", "surface", "inject"))),
-    ("surface and inject", frozenset(("surface", "inject"))),
-    ("inject", frozenset(("inject",))),
+SHOWN_LEVELS: tuple[frozenset[Level], ...] = (
+    frozenset(("keep", "surface", "inject")),
+    frozenset(("surface", "inject")),
+    frozenset(("inject",)),
 )
-"""What one key goes through, with its words."""
+"""What one key goes through."""
 
 LOOKED_AT = 2000
 """Characters of a line that are looked at for a failure."""
@@ -170,6 +242,15 @@ def tells_failure(line: Line) -> bool:
     if _FAILURE.search(text) is None:
         return False
     return _FAILURE.search(_NO_FAILURE.sub("", text)) is not None
+
+
+def sign_of(line: Line) -> Mark:
+    """Return what stands before a line: that it tells of a failure, unless it was sent to the
+    agent, which counts for more and has the tone of a failure then; else its level."""
+    mark = LEVEL[line.level]
+    if not tells_failure(line):
+        return mark
+    return mark._replace(tone="error") if line.level == "inject" else CALL["failed"]
 
 
 def stands_out(line: Line) -> bool:

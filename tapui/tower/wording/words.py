@@ -1,14 +1,33 @@
 """What things are called and how long they take, in words. Nothing here is made safe yet."""
 
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 
 from tapui import times
 from tapui.projection.state import is_in_flight, is_open, is_waiting
+from tapui.projection.turns.turn import LiveTurn
+from tapui.projection.turns.usage import tokens
 from tapui.tower.app.view import View
 from tapui.tower.wording import marks
 from tapui.wire import subjects
 from tapui.wire.message import label_of
 from tapui.wire.subjects import Budget
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float], width: int, *, top: float | None = None) -> str:
+    """Return values as bars in at most so many cells, as Textual's Sparkline draws them: of more
+    values a cell has the greatest of its part. `top` is the value of a whole bar, by default the
+    greatest; "" where all are zero."""
+    most = max(values, default=0.0) if top is None else top
+    if most <= 0 or not any(values):
+        return ""
+    cells = min(width, len(values))
+    edges = [len(values) * at // cells for at in range(cells + 1)]
+    parts = [max(values[start:end]) for start, end in pairwise(edges)]
+    return "".join(_BARS[int(min(part / most, 1.0) * (len(_BARS) - 1))] for part in parts)
 
 
 def name_of(provider: subjects.Provider) -> str:
@@ -35,21 +54,25 @@ def can_call(view: View, call: subjects.Call) -> bool:
     return session is not None and is_open(session) and not marks.is_own_tool(call)
 
 
-def taken(call: subjects.Call, now: float) -> str:
-    """Return how long a call took, or how long it runs and its timeout."""
+def taken(call: subjects.Call, now: float, waited: float = 0.0) -> str:
+    """Return how long a call took, or how long it runs and its timeout, without the `waited`
+    milliseconds for which it waited for the person."""
     if not is_in_flight(call):
-        return times.span(None if call.duration is None else call.duration / 1000)
-    elapsed = times.lasting(times.since(call.started_at, now))
+        took = call.duration
+        return times.span(None if took is None else max(took - waited, 0.0) / 1000)
+    since = times.since(call.started_at, now)
+    elapsed = times.lasting(None if since is None else max(since - waited / 1000, 0.0))
     return elapsed if call.timeout is None else f"{elapsed} / {times.age(call.timeout / 1000)}"
 
 
-def duration_of(call: subjects.Call, now: float) -> str:
+def duration_of(call: subjects.Call, now: float, waited: float = 0.0) -> str:
     """Return what `taken` returns, as a phrase; for ended calls also when they began."""
-    ago = times.age(times.since(call.started_at, now))
+    since = times.since(call.started_at, now)
     if not is_in_flight(call):
-        return f"started {ago} ago, took {taken(call, now)}"
+        return f"started {times.age(since)} ago, took {taken(call, now, waited)}"
     limit = "" if call.timeout is None else f", timeout {times.age(call.timeout / 1000)}"
-    return f"running for {ago}{limit}"
+    runs = None if since is None else max(since - waited / 1000, 0.0)
+    return f"running for {times.age(runs)}{limit}"
 
 
 def time_left(approval: subjects.Approval, now: float) -> str:
@@ -72,6 +95,17 @@ def rate(per_second: float) -> str:
     if per_second >= 999_500:
         return f"{per_second / 1e6:.1f}M" if per_second < 9.95e6 else f"{per_second / 1e6:.0f}M"
     return f"{per_second / 1000:.1f}k" if per_second < 9950 else f"{per_second / 1000:.0f}k"
+
+
+def again_words(turn: LiveTurn | None) -> str:
+    """Return how often the agent was sent back in a turn, and the tokens that it used since: `sent
+    back 1 of 3 ↑38k`; "" where it was not."""
+    if turn is None or not turn.sent_back:
+        return ""
+    used = tokens(turn.again)
+    times_ = f"{turn.sent_back} of {turn.tries}" if turn.tries else f"{turn.sent_back}×"
+    often = f"sent back {times_}"  # records of before do not say of how many
+    return f"{often} ↑{rate(used)}" if used else often
 
 
 def losses_of(view: View) -> list[str]:

@@ -119,9 +119,20 @@ class Done(Message):
 
 
 class FieldLine(Vertical):
-    """A field with its name, and below it what is said of it, or what is wrong with it."""
+    """A field with its name, and below it what is said of it, or what is wrong with it.
 
-    def __init__(self, field: Argument, text: str) -> None:
+    The first key in a text takes its place, unless the person has begun it (`is_begun`).
+    """
+
+    DEFAULT_CSS = """
+    FieldLine { height: auto; }
+    FieldLine .entry { height: 1; }
+    FieldLine .name { width: 18; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
+    FieldLine .about { padding-left: 18; height: auto; max-height: 2; width: 1fr; }
+    FieldLine Input, FieldLine ChoiceLine { width: 1fr; height: 1; background: $panel; }
+    """
+
+    def __init__(self, field: Argument, text: str, *, is_begun: bool = False) -> None:
         super().__init__()
         self.field = field
         self.entry: AnswerInput | ChoiceLine
@@ -129,7 +140,11 @@ class FieldLine(Vertical):
             self.entry = ChoiceLine(field.choices, text, field.names)
         else:
             self.entry = AnswerInput(
-                text, placeholder=field.takes, password=field.is_secret, compact=True
+                text,
+                placeholder=field.takes,
+                password=field.is_secret,
+                compact=True,
+                select_on_focus=not is_begun,
             )
         self._wrong = ""
 
@@ -165,16 +180,22 @@ class FieldLine(Vertical):
 class FormView(VerticalScroll, can_focus=False):
     """The fields of a form."""
 
-    def __init__(self, form: Form, typed: Mapping[str, str]) -> None:
+    DEFAULT_CSS = """
+    FormView { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, form: Form, typed: Mapping[str, str], *, is_begun: bool = False) -> None:
         super().__init__()
         self.form = form
         self._typed = typed
+        self._is_begun = is_begun
 
     def compose(self) -> ComposeResult:
         if not self.form.fields:
             yield Static(plain("It takes no arguments.", "$text-muted"), markup=False)
         for field in self.form.fields:
-            yield FieldLine(field, self._typed.get(field.key, ""))
+            typed = self._typed.get(field.key, "")
+            yield FieldLine(field, typed, is_begun=self._is_begun)
 
     @property
     def lines(self) -> list[FieldLine]:
@@ -215,12 +236,19 @@ class FormView(VerticalScroll, can_focus=False):
 
 
 class JsonView(TextArea):
-    """All arguments as one text of JSON. What is typed or pasted is made safe for the screen."""
+    """All arguments as one text of JSON. What is typed or pasted is made safe for the screen.
 
-    def __init__(self, arguments: Raw) -> None:
-        super().__init__(
-            json_text(msgspec.json.decode(arguments), indent=2), soft_wrap=True, compact=True
-        )
+    `written` is the text where it was begun already, which may be no JSON yet.
+    """
+
+    DEFAULT_CSS = """
+    JsonView { height: auto; min-height: 3; max-height: 100%; scrollbar-size-vertical: 1; }
+    """
+
+    def __init__(self, arguments: Raw, written: str | None = None) -> None:
+        if written is None:
+            written = json_text(msgspec.json.decode(arguments), indent=2)
+        super().__init__(written, soft_wrap=True, compact=True)
         # Nothing on the screen moves by itself, and pictures do not depend on the clock.
         self.set_reactive(TextArea.cursor_blink, False)
 

@@ -28,7 +28,13 @@ KEPT_TOOLS = 100
 KEPT_BYTES = 16 * 1024 * 1024
 """Bytes of results that are kept, of all calls together."""
 
-MadeState = Literal["running", "done", "failed", "cancelled", "lost"]
+MadeState = Literal["running", "done", "failed", "denied", "cancelled", "timedOut", "lost"]
+_NO_FAILURES: dict[str, MadeState] = {
+    CallError.CANCELLED: "cancelled",
+    CallError.TIMEOUT: "timedOut",
+    CallError.UNAUTHORIZED: "denied",
+}
+"""How a call ended that did not fail by itself, by its error code."""
 
 
 @dataclass(slots=True, eq=False)
@@ -84,22 +90,28 @@ class CallsMade:
         self._under_way: dict[str, Made] = {}
         self._made: dict[str, list[Made]] = {}
         self._drafts: dict[str, Raw] = {}
-        self._tools: dict[str, list[OfferedTool]] = {}
+        self._lists: dict[str, ToolsList] = {}
         self._reads: dict[str, str] = {}
         self.refusals: dict[str, str] = {}
         """Why a session's tools could not be read, by session."""
 
     # Tools
 
-    def read_tools(self, session_id: str) -> None:
+    def read_tools(self, session_id: str, *, all_of_them: bool = False) -> None:
+        """Ask for a session's tools; for all of them also for those that are switched off, and its
+        own."""
         read_id = f"tools-{next(self._ids)}"
-        self._tools.pop(session_id, None)
+        self._lists.pop(session_id, None)
         self.refusals.pop(session_id, None)
         self._reads[read_id] = session_id
-        self._send(ToolsRead(id=read_id, session_id=session_id))
+        self._send(ToolsRead(id=read_id, session_id=session_id, all=all_of_them))
 
     def tools(self, session_id: str) -> list[OfferedTool] | None:
-        return self._tools.get(session_id)
+        known = self._lists.get(session_id)
+        return None if known is None else known.tools
+
+    def listed(self, session_id: str) -> ToolsList | None:
+        return self._lists.get(session_id)
 
     # Calls
 
@@ -147,7 +159,7 @@ class CallsMade:
                 refusal = ToolOutcome(made_id, error=item.message, error_code=item.code)
                 self._end(made_id, "failed", refusal)
             case ToolsList(id=read_id) if read_id in self._reads:
-                self._tools[self._reads.pop(read_id)] = item.tools
+                self._lists[self._reads.pop(read_id)] = item
             case Error(reply_to="tools.read", id=read_id) if read_id in self._reads:
                 assert read_id is not None
                 self.refusals[self._reads.pop(read_id)] = item.message
@@ -185,6 +197,6 @@ class CallsMade:
 
 
 def _state_of(outcome: ToolOutcome) -> MadeState:
-    if outcome.error_code == CallError.CANCELLED:
-        return "cancelled"
+    if (other := _NO_FAILURES.get(outcome.error_code or "")) is not None:
+        return other
     return "done" if outcome.error is None and outcome.error_code is None else "failed"

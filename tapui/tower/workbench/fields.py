@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Raw
 
-from tapui.schemas.descriptions import references
+from tapui.schemas.references import references
 from tapui.text import safe_text
 from tapui.tower.workbench.shell_line import is_number, json_text
 
@@ -17,6 +17,7 @@ MAX_FIELDS = 40
 MAX_CHOICES = 200
 MAX_REFERENCES = 24
 """Different references in a schema: each is followed to see whether it leads back to itself."""
+_OTHER = "your own answer, in place of the choice"
 _ABOUT = 400
 """Characters of what a schema says about a field."""
 _COMBINING = ("oneOf", "anyOf", "allOf", "not", "if")
@@ -50,6 +51,8 @@ class Argument:
     is_required: bool = False
     is_secret: bool = False
     default: str = ""
+    other_of: str = ""
+    """The key of the choice to which this is another answer, in its place."""
 
     @property
     def takes(self) -> str:
@@ -99,19 +102,21 @@ class Form:
     def read(self, typed: Mapping[str, str]) -> tuple[Raw, dict[str, str]]:
         """Return the arguments as JSON, without the fields that are empty, and what is wrong by
         the field's key."""
-        members: list[str] = []
+        members: dict[str, str] = {}
         wrong: dict[str, str] = {}
+        others = {one.other_of for one in self.fields if one.other_of and typed.get(one.key)}
         for field in self.fields:
-            text = typed.get(field.key, "")
+            text = "" if field.key in others else typed.get(field.key, "")
             if not text:
-                if field.is_required:
+                if field.is_required and field.key not in others:
                     wrong[field.key] = "is required"
                 continue
             try:
-                members.append(f"{json_text(field.key)}: {field.read(text)}")
+                members[field.other_of or field.key] = field.read(text)
             except FieldError as error:
                 wrong[field.key] = str(error)
-        return Raw("{{{}}}".format(", ".join(members)).encode()), wrong
+        written = ", ".join(f"{json_text(key)}: {text}" for key, text in members.items())
+        return Raw(f"{{{written}}}".encode()), wrong
 
     def typed(self, arguments: Raw) -> dict[str, str]:
         """Return what to type for these arguments. Raises `FieldError` where the form has no
@@ -121,6 +126,17 @@ class Form:
         if other := [key for key in value if key not in fields]:
             raise FieldError(f"the form has no field for {other[0]}")
         return {key: fields[key].written(one) for key, one in value.items()}
+
+    def with_other_answers(self) -> "Form":
+        """Return the form with a line for another answer below each choice of texts."""
+        fields: list[Argument] = []
+        for field in self.fields:
+            fields.append(field)
+            values = [msgspec.json.decode(one) for one in field.choices]
+            if len(values) > 1 and all(isinstance(one, str) for one in values):
+                key = f"{field.key}, other"
+                fields.append(Argument(key, "text", about=_OTHER, other_of=field.key))
+        return Form(tuple(fields))
 
     @property
     def defaults(self) -> dict[str, str]:

@@ -8,9 +8,9 @@ from msgspec import Raw
 from tapui.tower.app.view import View
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.textual.dialogs import Choice, ChooseScreen, FilteredListScreen
-from tapui.tower.textual.sheet import ask
+from tapui.tower.textual.sheet import Sheet, ask
 from tapui.tower.wording import marks
-from tapui.tower.workbench.workbench_screen import WorkbenchScreen
+from tapui.tower.workbench.workbench import WorkbenchDetail
 from tapui.wire import subjects
 from tapui.wire.message import OfferedTool
 
@@ -118,7 +118,7 @@ def call_in(
 
     def open_workbench(chosen: OfferedTool) -> None:
         first = arguments if chosen.name == tool else None
-        app.push_screen(WorkbenchScreen(session_id, chosen, first))
+        app.push_screen(Sheet(WorkbenchDetail(session_id, chosen, first)))
 
     app = cast("App[str]", tower)
     tower.calls_made.read_tools(session_id)

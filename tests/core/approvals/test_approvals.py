@@ -177,6 +177,40 @@ def test_a_request_that_was_answered_elsewhere_is_withdrawn(scene: Scene) -> Non
     ask(scene, "r1")
 
 
+def test_a_withdrawal_says_how_it_was_answered(scene: Scene) -> None:
+    ask(scene)
+    scene.host.say(
+        type="approval.withdraw", id="r1", decidedBy="cli", decision="deny", reason="use pnpm"
+    )
+    withdrawn = scene.talk.events("approval.withdrawn")[0]["approval"]
+    assert (withdrawn["answered"], withdrawn["reason"]) == ("denied", "use pnpm")
+
+
+PLAN = {"message": "The plan is ready", "refusal": "changes"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "decision"),
+    [
+        ({"changes": " use pnpm "}, "deny"),
+        ({"changes": "  "}, "approve"),
+        ({"then": "autopilot"}, "approve"),
+        ({"changes": 3}, "approve"),
+        (None, "approve"),
+    ],
+)
+def test_a_form_with_text_in_the_field_that_refuses_is_a_denial(
+    scene: Scene, answer: Any, decision: str
+) -> None:
+    approval = ask(scene, kind="elicitation", detail=PLAN)
+    decide(scene.tower, approval, answer=answer)
+    (told,) = scene.host.hear()
+    assert (told["decision"], told.get("answer")) == (decision, answer)
+    assert told.get("reason") == ("use pnpm" if decision == "deny" else None)
+    state = {"deny": "denied", "approve": "approved"}[decision]
+    assert scene.talk.events("approval.decided")[0]["approval"]["state"] == state
+
+
 def test_an_id_waits_once(scene: Scene) -> None:
     ask(scene)
     error = scene.host.error(type="approval.request", id="r1", sessionId="s1", kind="permission")
@@ -349,6 +383,8 @@ def test_the_person_approves_a_mode(asked: Scene) -> None:
         "from": "interactive",
         "to": "plan",
         "asker": "Copilot",
+        "askedBy": "agent",
+        "policy": "ask",
         "reason": "think first",
     }
     assert decide(asked.tower, approval["id"]) == []
@@ -370,7 +406,7 @@ def test_a_mode_that_is_denied_or_expires(asked: Scene) -> None:
     expired = outcome(asked)
     assert expired["errorCode"] == "UNAUTHORIZED"
     assert "nobody" in expired["error"]
-    assert asked.talk.events("mode.changed") == []
+    assert {one["state"] for one in asked.talk.events("mode.changed")} == {"refused"}
 
 
 def test_a_mode_that_it_is_already_asks_nobody(asked: Scene) -> None:

@@ -125,11 +125,15 @@ def test_two_towers_cannot_decide_what_a_rule_has_decided(ruled: Scene) -> None:
     assert answers(ruled.host) == [("r1", "approve")]
 
 
-def test_without_rules_nothing_is_judged(scene: Scene) -> None:
+def test_without_rules_a_command_is_only_taken_apart(scene: Scene) -> None:
     scene.talk.rules()
-    asks(scene.host)
+    asks(scene.host, "npm ci && ls > out.txt")
     (approval,) = approvals(scene.talk)
-    assert "judged" not in approval
+    written = [{"path": "out.txt"}]
+    assert approval["judged"]["parts"] == [
+        {"text": "npm ci"},
+        {"text": "ls", "redirections": "> out.txt", "writes": written},
+    ]
     assert answers(scene.host) == []
 
 
@@ -174,6 +178,65 @@ def test_ports_of_programs_that_are_only_seen_are_guarded_while_they_are(
     other.drop()
     asks(host, "curl http://localhost:18284/ -v", "r4")
     assert answers(host) == [("r2", "approve"), ("r4", "approve")]
+
+
+# What is told of a request that waits
+
+
+def judgements(talk: Conversation) -> list[Json]:
+    return [event["approval"] for event in talk.events("approval.judged")]
+
+
+def pieces(approval: Json) -> list[tuple[str, str | None]]:
+    parts = approval["judged"]["parts"]
+    return [(one["text"], one["rule"]["pattern"] if "rule" in one else None) for one in parts]
+
+
+@pytest.mark.parametrize("rules", [[], allow("npm test")])
+def test_what_is_asked_before_the_folder_was_read_is_judged_then(
+    talk: Conversation, rules: list[PolicyRule]
+) -> None:
+    talk.rules(*rules)
+    talk.holds_rules = True
+    host = talk.host()
+    host.open("s1", cwd="/a")
+    asks(host, "npm test && node x.js > out.txt")
+    assert "judged" not in approvals(talk)[0]
+    talk.folder_rules["/a"] = ("/a", [])
+    talk.rules_found()
+    (told,) = judgements(talk)
+    assert pieces(told) == [("npm test", "npm test" if rules else None), ("node x.js", None)]
+    assert told["judged"]["parts"][1]["writes"] == [{"path": "out.txt"}]
+    (kept,) = talk.gateway.state.snapshot().approvals
+    assert (kept.id, kept.judged) == (
+        told["id"],
+        talk.gateway.parts.approvals.waiting[kept.id].view.judged,
+    )
+    assert kept.state == "waiting"
+    assert answers(host) == []
+
+
+def test_rules_that_change_are_told_of_what_waits_and_no_other(ruled: Scene) -> None:
+    asks(ruled.host, "npm ci && node x.js", "r1")
+    asks(ruled.host, "go test", "r2")
+    ruled.talk.rules(*allow("npm ci"), *ask("node"))
+    (told,) = judgements(ruled.talk)
+    assert pieces(told) == [("npm ci", "npm ci"), ("node x.js", "node")]
+    assert told["rule"]["effect"] == "ask"
+    ruled.talk.rules(*allow("npm ci"), *ask("node"))
+    assert len(judgements(ruled.talk)) == 1, "the same rules again are no news"
+    ruled.talk.rules(*allow("npm ci"))
+    assert "rule" not in judgements(ruled.talk)[-1]
+
+
+def test_what_is_known_of_a_request_stays_while_another_folder_is_read(ruled: Scene) -> None:
+    asks(ruled.host, "npm ci && node x.js")
+    ruled.talk.holds_rules = True
+    ruled.host.say(type="session.update", sessionId="s1", cwd="/elsewhere")
+    ruled.talk.rules(*allow("npm ci"), *ask("node"))
+    assert judgements(ruled.talk) == []
+    ruled.talk.rules_found()
+    assert judgements(ruled.talk)[0]["rule"]["effect"] == "ask"
 
 
 # Folders

@@ -85,15 +85,25 @@ def ended(scene: Scene) -> dict[str, Json]:
     return {one["call"]["id"]: one["call"] for one in scene.talk.events("call.finished")}
 
 
+def test_a_call_that_did_not_fail_by_itself_says_what_became_of_it(scene: Scene) -> None:
+    kinds = {"denied": "DENIED", "timeout": "TIMEOUT", "cancelled": "CANCELLED", "odd": "INTERNAL"}
+    for kind in kinds:
+        execution(scene, "start", tool="bash", toolCallId=kind)
+        execution(scene, "complete", tool="bash", toolCallId=kind, result={"type": kind})
+    made = ended(scene)
+    assert {kind: made[kind]["errorCode"] for kind in kinds} == kinds
+    assert [made[kind]["state"] for kind in kinds] == ["failed", "failed", "cancelled", "failed"]
+
+
 @pytest.mark.parametrize(
-    ("event", "why"),
+    ("event", "code", "why"),
     [
-        ("session.idle", "the turn ended before the tool's end was reported"),
-        ("abort", "the turn was aborted"),
+        ("session.idle", "CANCELLED", "the turn ended before the tool's end was reported"),
+        ("abort", "STOPPED", "the turn was aborted"),
     ],
 )
 def test_a_turns_end_ends_the_native_calls_that_it_left_open(
-    scene: Scene, event: str, why: str
+    scene: Scene, event: str, code: str, why: str
 ) -> None:
     scene.host.open("s2")
     scene.host.event("s2", "tool.execution_start", tool="bash", toolCallId="other")
@@ -103,7 +113,7 @@ def test_a_turns_end_ends_the_native_calls_that_it_left_open(
     scene.host.event("s1", event)
     assert under_way(scene) == {"other"}
     call = ended(scene)["t1"]
-    assert (call["state"], call["errorCode"], call["error"]) == ("cancelled", "CANCELLED", why)
+    assert (call["state"], call["errorCode"], call["error"]) == ("cancelled", code, why)
     assert call["duration"] == 2000.0
     execution(scene, "complete", tool="bash", toolCallId="t1", result={"type": "success"})
     assert scene.talk.gateway.state.recent_calls["t1"].state == "cancelled"
@@ -126,3 +136,26 @@ def test_a_thousand_native_calls_are_followed_at_once(scene: Scene) -> None:
     assert len(under_way(scene)) == limits.MAX_NATIVE_CALLS
     assert list(ended(scene)) == ["t0", "t1"]
     assert ended(scene)["t0"]["errorCode"] == "INTERNAL"
+
+
+def test_the_newest_output_of_a_call_is_shown_while_it_runs(scene: Scene) -> None:
+    execution(scene, "start", tool="bash", toolCallId="t1", args={"command": "make"})
+
+    def prints(text: str) -> str:
+        execution(scene, "partial_result", tool="bash", toolCallId="t1", partialOutput=text)
+        return scene.talk.gateway.state.calls["t1"].output
+
+    assert prints("one\n") == "one\n"
+    assert prints("one\ntwo\n") == "one\n", "a few times a second, not with each piece"
+    scene.talk.wait(1)
+    assert prints("one\ntwo\n") == "one\ntwo\n"
+    scene.talk.wait(1)
+    shown = prints("ü" * limits.MAX_LIVE_OUTPUT)
+    assert len(shown.encode()) == limits.MAX_LIVE_OUTPUT
+    told = scene.talk.events("call.progress")
+    assert [one["call"]["state"] for one in told] == ["running"] * 3
+    assert all("args" not in one["call"] for one in told)
+    assert not scene.talk.events("session.event"), "it is recorded once, with its call"
+    execution(scene, "complete", tool="bash", toolCallId="t1", result={"type": "success"})
+    assert scene.talk.gateway.state.recent_calls["t1"].output == ""
+    execution(scene, "partial_result", tool="bash", toolCallId="t1", partialOutput="late")

@@ -1,6 +1,7 @@
 """Ends in this process: what each may do is said when it is opened, as a token says it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -127,10 +128,60 @@ def test_a_grant_goes_with_its_connection(scene: Scene) -> None:
 def test_pushes_in_process_have_the_budget_of_any_provider(scene: Scene) -> None:
     provider = Provider(scene.talk, project()).bind()
     for _ in range(limits.PUSHES_PER_SECOND):
+        assert provider.push("surface") == []
+    (error,) = provider.push("surface")
+    assert isinstance(error, Error)
+    assert error.code == ErrorCode.RATE_LIMITED
+
+
+def lines_of(scene: Scene) -> list[tuple[str, int]]:
+    return [(one["line"]["event"], one.get("dropped", 0)) for one in posted(scene)]
+
+
+def posted(scene: Scene) -> list[dict[str, Any]]:
+    return scene.talk.events("stream.posted")
+
+
+def test_what_is_only_kept_has_a_budget_of_its_own(scene: Scene) -> None:
+    provider = Provider(scene.talk, project()).bind()
+    for _ in range(limits.KEPT_PER_SECOND):
         assert provider.push() == []
     (error,) = provider.push()
     assert isinstance(error, Error)
     assert error.code == ErrorCode.RATE_LIMITED
+
+
+def test_a_stream_says_once_a_second_how_many_of_its_lines_were_dropped(scene: Scene) -> None:
+    provider = Provider(scene.talk, project()).bind()
+    for _ in range(limits.PUSHES_PER_SECOND + 3):
+        provider.push("surface")
+    assert len(posted(scene)) == limits.PUSHES_PER_SECOND
+    scene.talk.wait(0.9)
+    assert len(posted(scene)) == limits.PUSHES_PER_SECOND
+    scene.talk.wait(0.2)
+    assert lines_of(scene)[-1] == ("3 dropped, faster than 10 a second", 3)
+    (stream,) = scene.talk.gateway.state.streams.values()
+    assert (stream.dropped, stream.count) == (3, limits.PUSHES_PER_SECOND + 1)
+    scene.talk.wait(5)
+    assert len(posted(scene)) == limits.PUSHES_PER_SECOND + 1
+
+
+def test_what_a_provider_dropped_itself_is_told_in_its_stream(scene: Scene) -> None:
+    provider = Provider(scene.talk, project()).bind()
+    provider.ask(Push("keep", event="newest", stream="log", dropped=49_500))
+    scene.talk.wait(1.1)
+    assert lines_of(scene) == [("newest", 0), ("49,500 dropped, faster than 10 a second", 49_500)]
+
+
+def test_drops_are_told_also_while_their_session_ends(scene: Scene) -> None:
+    provider = Provider(scene.talk, project()).bind()
+    for _ in range(limits.PUSHES_PER_SECOND + 1):
+        provider.push("surface")
+    scene.host.say(type="session.close", sessionId="s1")
+    provider.end.close()
+    scene.talk.turn()
+    scene.talk.wait(20)
+    assert lines_of(scene)[-1] == ("1 dropped, faster than 10 a second", 1)
 
 
 def test_a_grant_without_a_budget_has_neither_limit_nor_brake(scene: Scene) -> None:

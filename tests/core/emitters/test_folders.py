@@ -213,9 +213,27 @@ def test_the_local_session_and_those_of_tool_hosts_have_none(
 ) -> None:
     shell.write("/here", entry(), allows=True)
     talk.local()
-    door = talk.tool_host()
-    door.say(type="session.open", session={"id": "t1", "label": "", "cwd": "/here"})
+    talk.tool_host().open("mcp-1", cwd="/here")
     assert shell.started == []
+
+
+def test_a_tool_host_that_stays_keeps_no_emitters_running(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    begin(shell, host, "s1", "s2")
+    door = talk.tool_host()
+    door.open("mcp-1", cwd="/repo")
+    host.say(type="session.close", sessionId="s1")
+    assert (shell.shown().session_id, shell.stopping) == ("s2", [])
+    host.say(type="session.close", sessionId="s2")
+    assert (shell.stopping, shell.left) == ([shell.run_of()], [])
+    shell.ends()
+    assert not shell.is_there()
+    host.open("s3", cwd="/repo")
+    assert (shell.runs(), shell.shown().session_id) == (2, "s3")
+    door.say(type="session.close", sessionId="mcp-1")
+    host.say(type="session.close", sessionId="s3")
+    assert shell.left == ["/repo"]
 
 
 def test_the_streams_are_listed_and_read_from_the_other_sessions(

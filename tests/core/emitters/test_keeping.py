@@ -154,6 +154,21 @@ def test_one_whose_session_ended_meanwhile_is_started_from_the_file(
     assert shell.runs() == 2
 
 
+def test_one_whose_folder_has_a_tool_host_alone_meanwhile_stays_the_agents(
+    talk: Conversation, shell: EmitterShell, agent: Agent, host: Peer, tower: Peer
+) -> None:
+    agent.asks()
+    decide(tower, asked(talk))
+    shell.starts()
+    talk.tool_host().open("mcp-1", cwd="/repo")
+    tower.say(type="emitter.keep", id="k", **of(talk))
+    host.say(type="session.update", sessionId="s1", cwd="/elsewhere")
+    tower.hear()
+    shell.saved("/repo", entry(command="npm test -- --watch"))
+    assert tower.hear_one("emitter.kept")["id"] == "k"
+    assert (shell.shown().source, shell.shown().session_id, shell.stopping) == ("tool", "s1", [])
+
+
 @pytest.mark.parametrize(
     ("given", "why"),
     [

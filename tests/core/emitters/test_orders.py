@@ -64,7 +64,8 @@ def test_lines_are_stored_shown_and_counted(
     shell.says("two", outcome="surface", source="stderr")
     assert lines(talk, "ops@tap")[1:] == [("keep", "one"), ("surface", "two")]
     posted = talk.events("stream.posted")[-1]
-    assert posted["line"]["metadata"] == {"emitter": "watch", "source": "stderr"}
+    metadata = posted["line"]["metadata"]
+    assert metadata == {"emitter": "watch", "source": "stderr", "run": 1, "traceId": f"{1:032x}"}
     assert host.hear_one("session.log")["message"] == "ops@tap: two"
     shell.ends(counts=EmitterCounts(lines=5, dropped=3))
     counts = shell.shown().counts

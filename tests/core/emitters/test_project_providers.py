@@ -149,3 +149,70 @@ def test_the_person_stops_pauses_and_starts_it(
         assert run not in shell.running
         tower.say(type="emitter.resume" if state == "paused" else "emitter.start", **which)
     assert shell.runs("wiki") == 3
+
+
+# Sessions of tool hosts
+
+
+def door(talk: Conversation, session: str = "mcp-1", cwd: str = "/repo") -> Peer:
+    """Return a tool host whose session is in a folder."""
+    peer = talk.tool_host()
+    peer.open(session, cwd=cwd)
+    return peer
+
+
+def test_the_session_of_a_tool_host_has_providers_and_no_emitters(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", program(), entry("watch"), allows=True)
+    client = door(talk)
+    (start,) = shell.started
+    assert (start.session, of_session(talk, "mcp-1").state) == ("mcp-1", "queued")
+    provider = shown_to(talk, start)
+    assert [one["id"] for one in provider.hear_one("sessions")["active"]] == ["mcp-1"]
+    provider.hello(name="wiki", session=None)
+    talk.wait(1)
+    tools = client.hear_one("tools.changed")["tools"]
+    assert [(one["name"], one["provider"]) for one in tools] == [("greet", "wiki")]
+    # A session that can have the emitters gets them, and a provider of its own.
+    host.open("s1", cwd="/repo")
+    others = [(one.plan.name, one.session) for one in shell.started[1:]]
+    assert others == [("watch", None), ("wiki", None)]
+    assert shell.shown("watch").session_id == "s1"
+    host.say(type="session.close", sessionId="s1")
+    assert "watch" not in {one.name for one in talk.gateway.state.emitters.values()}
+    assert (of_session(talk, "mcp-1").name, shell.left) == ("wiki", [])
+    client.say(type="session.close", sessionId="mcp-1")
+    assert (shell.left, set(shell.stopping)) == (["/repo"], {one.run for one in shell.started})
+
+
+def test_the_person_is_asked_for_a_tool_host_as_for_others(
+    talk: Conversation, shell: EmitterShell, tower: Peer
+) -> None:
+    shell.write("/repo", program())
+    door(talk)
+    approval = asked(talk)
+    assert (approval["sessionId"], shell.started) == ("mcp-1", [])
+    decide(tower, approval)
+    assert shell.runs("wiki") == 1
+
+
+def test_the_file_changes_what_a_tool_host_has(talk: Conversation, shell: EmitterShell) -> None:
+    shell.write("/repo", program(), allows=True)
+    door(talk)
+    shell.starts("wiki")
+    shell.write("/repo", program("other"), allows=True)
+    assert (shell.stopping, shell.runs("other")) == ([shell.started[0].run], 1)
+
+
+def test_a_tool_host_reads_no_stream_of_the_folders_emitters(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    shell.write("/repo", entry("watch"), allows=True)
+    host.open("s1", cwd="/repo")
+    door(talk)
+    shell.starts("watch")
+    shell.says("secret", name="watch")
+    for session, count in (("s1", 2), ("mcp-1", 0)):
+        tower.say(type="stream.read", id=session, stream="watch@tap", sessionId=session)
+        assert len(tower.hear_one("stream.lines")["lines"]) == count

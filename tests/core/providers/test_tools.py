@@ -277,6 +277,10 @@ def test_read_only_tap_tools_are_marked(talk: Conversation) -> None:
         "tap_stream_history",
         "tap_get_session_state",
         "tap_list_emitters",
+        "tap_list_goals",
+        "tap_verify_goal_output",
+        "tap_audit_claims",
+        "tap_query_records",
     ]
 
 

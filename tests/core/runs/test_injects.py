@@ -67,6 +67,7 @@ def test_what_waits_for_a_busy_session_is_one_message_of_all_emitters_in_order(
     talk.wait(limits.COUNTED_INTERVAL)
     assert sent(host) == []
     assert (shell.shown("a").waiting, shell.shown("b").waiting) == (2, 1)
+    assert (shell.shown("a").counts.injected, shell.shown("a").counts.sent) == (2, 0)
     host.event("s1", "session.idle")
     (message,) = sent(host)
     assert items(message) == [
@@ -107,6 +108,8 @@ def test_too_many_that_wait_are_counted_and_it_is_said(
     assert more == "- 7 earlier lines are left out here; tap_stream_history has them"
     assert len(rest) == limits.MAX_HELD_LINES
     assert rest[-1].endswith(f"line {many - 1}")
+    counts = shell.shown("watch").counts
+    assert (counts.injected, counts.sent, counts.left_out) == (many, limits.MAX_HELD_LINES, 7)
     assert len(lines(talk)) == many + 1, "all are stored"
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tapui.wire import limits
+from tests.core.emitters.test_consent import asked, decide
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, lines, of
 
@@ -393,3 +394,119 @@ def test_a_prompt_that_waits_is_not_sent_once_it_is_stopped(
     assert shell.shown().state == "stopped"
     host.event("s1", "session.idle")
     assert sent(host) == []
+
+
+# Times of the calendar: the conversation begins at midnight, in UTC
+
+
+def at(talk: Conversation, shell: EmitterShell) -> tuple[str, str]:
+    """Return the state of the emitter, and the hour of its next run."""
+    shown = shell.shown()
+    return shown.state, (shown.next_run_at or "")[11:16]
+
+
+def cron(expression: str, **plan: Any) -> Any:
+    return entry(kind="timed", cron=expression, **plan)
+
+
+def begin_at_midnight(talk: Conversation) -> None:
+    talk.wait(-talk.now % DAY)
+
+
+def test_a_cron_expression_waits_for_its_time_and_then_for_the_next(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    begin_at_midnight(talk)
+    shell.write("/repo", cron("*/15 9-17 * * *"), allows=True)
+    host.open("s1", cwd="/repo")
+    assert (shell.runs(), at(talk, shell)) == (0, ("waiting", "09:00"))
+    assert shell.shown().cron == "*/15 9-17 * * *"
+    talk.wait(9 * 3600 - 1)
+    assert shell.runs() == 0
+    talk.wait(1)
+    shell.starts()
+    talk.wait(20 * 60)
+    assert shell.runs() == 1, "a time that comes during a run is left out"
+    shell.ends(code=1)
+    assert at(talk, shell) == ("waiting", "09:30")
+    talk.wait(10 * 60)
+    assert shell.runs() == 2, "a failure changes no time"
+    assert lines(talk)[0][1].startswith("queued (every 15th minute from 09:00 through 17:59 (cron")
+
+
+def test_it_is_asked_about_at_once_and_runs_at_its_time(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    begin_at_midnight(talk)
+    shell.write("/repo", cron("0 9 * * *"))
+    host.open("s1", cwd="/repo")
+    decide(tower, asked(talk))
+    assert (shell.runs(), at(talk, shell)) == (0, ("waiting", "09:00"))
+    talk.wait(9 * 3600)
+    assert shell.runs() == 1
+
+
+def test_it_can_be_run_now_and_goes_on_with_its_times(
+    talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
+) -> None:
+    begin_at_midnight(talk)
+    shell.write("/repo", cron("0 9 * * *", auto_start=False), allows=True)
+    host.open("s1", cwd="/repo")
+    tower.say(type="emitter.run", **of(talk))
+    shell.starts()
+    shell.ends()
+    assert (shell.runs(), at(talk, shell)) == (1, ("waiting", "09:00"))
+    tower.say(type="emitter.run", **of(talk))
+    assert shell.runs() == 2
+    shell.starts()
+    shell.ends()
+    tower.say(type="emitter.pause", **of(talk))
+    tower.say(type="emitter.resume", **of(talk))
+    assert (shell.runs(), at(talk, shell)) == (2, ("waiting", "09:00")), "not run by going on"
+
+
+def test_a_calendar_that_is_set_moves_the_run(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    begin_at_midnight(talk)
+    shell.write("/repo", cron("0 9 * * *"), allows=True)
+    host.open("s1", cwd="/repo")
+    talk.ids.set_back = -9 * 3600.0  # the machine slept
+    talk.wait(limits.CRON_LOOK)
+    assert shell.runs() == 1
+    shell.starts()
+    shell.ends()
+    assert at(talk, shell) == ("waiting", "09:00")
+    talk.ids.set_back = 3600.0
+    changes = len(talk.events("emitter.changed"))
+    talk.wait(9 * 3600)
+    assert shell.runs() == 1, "it is 8 o'clock again"
+    assert len(talk.events("emitter.changed")) <= changes + 1, "to look is no event"
+    talk.wait(3600)
+    assert shell.runs() == 2
+
+
+def test_a_prompt_whose_time_comes_while_the_session_is_busy_is_left_out(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    begin_at_midnight(talk)
+    shell.write("/repo", cron("0 * * * *", prompt="Look again."), allows=True)
+    host.open("s1", cwd="/repo")
+    host.event("s1", "assistant.turn_start")
+    talk.wait(3600)
+    assert (sent(host), at(talk, shell)) == ([], ("waiting", "02:00"))
+    assert lines(talk)[-1] == ("keep", "deferred: the session is busy; next by cron 0 * * * *")
+    host.event("s1", "session.idle")
+    talk.wait(3599)
+    assert sent(host) == []
+    talk.wait(1)
+    assert sent(host) == ["Look again."]
+
+
+def test_one_that_never_comes_is_an_error(
+    talk: Conversation, shell: EmitterShell, host: Peer
+) -> None:
+    shell.write("/repo", cron("0 0 30 2 *"), allows=True)
+    host.open("s1", cwd="/repo")
+    assert shell.shown().state == "error"
+    assert shell.shown().why == "the time of its cron expression never comes: 0 0 30 2 *"

@@ -191,3 +191,31 @@ def test_nothing_is_left_of_what_is_over(began: Began) -> None:
         host.say(type="session.close", sessionId=f"x{number}")
     assert talk.gateway.state.alarms == {}
     assert len(raised(talk)) == len(cleared(talk)) > 0
+
+
+# Contexts
+
+
+def test_a_context_that_is_nearly_full_is_one_alarm_until_there_is_room(began: Began) -> None:
+    talk, host, _ = began()
+    for tokens, alarms, ended in (
+        (94, 0, 0), (95, 1, 0), (99, 1, 0), (90, 1, 0), (96, 1, 0), (79, 1, 1), (97, 2, 1),
+    ):  # fmt: skip
+        host.event(
+            "s1", "session.context", tokens=tokens * 1_000, limit=200_000, compactsAt=100_000
+        )
+        assert (len(raised(talk)), len(cleared(talk))) == (alarms, ended), tokens
+    first, _ = raised(talk)
+    assert (first["kind"], first["sessionId"], first["why"]) == ("context", "s1", "95%")
+    host.say(type="session.close", sessionId="s1")
+    assert len(cleared(talk)) == 2
+
+
+def test_a_context_without_a_place_where_it_is_compacted_is_that_of_its_window(
+    began: Began,
+) -> None:
+    talk, host, _ = began()
+    host.event("s1", "session.context", tokens=94, limit=100)
+    assert raised(talk) == []
+    host.event("s1", "session.context", tokens=95, limit=100)
+    assert len(raised(talk)) == 1

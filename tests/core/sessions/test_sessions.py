@@ -33,6 +33,13 @@ def test_opening_answers_with_the_tools_and_tells_clients(talk: Conversation) ->
         "tap_schedule_prompt",
         "tap_enable_injector",
         "tap_disable_injector",
+        "tap_create_goal",
+        "tap_update_goal",
+        "tap_list_goals",
+        "tap_verify_goal_output",
+        "tap_audit_claims",
+        "tap_record_review",
+        "tap_query_records",
     ]
     assert {one["provider"] for one in opened["tools"]} == {"tap"}
     assert set(opened["tools"][0]) == {"name", "description", "parameters", "provider"}

@@ -41,6 +41,7 @@ def test_a_start_goes_to_the_host_and_its_prompt_is_an_order(talk: Conversation)
     assert told == {
         "type": "session.start", "id": "st-1", "folder": "/code", "model": "m", "mode": "plan",
         "name": "Mine", "trustFolder": True, "from": "you",
+        "traceparent": f"00-{1:032x}-{1:016x}-01",
     }  # fmt: skip
     opens(host, told)
     assert tower.hear_one("session.started") == {
@@ -50,6 +51,20 @@ def test_a_start_goes_to_the_host_and_its_prompt_is_an_order(talk: Conversation)
     assert (order["text"], order["from"]) == ("build it", "you")
     view = talk.gateway.state.sessions["s9"]
     assert (view.headless, view.started_by, view.unattended) == (True, "you", False)
+
+
+def test_what_goes_along_with_a_start(talk: Conversation) -> None:
+    host, tower = starter(talk), talk.tower()
+    infinite = {"background": 0.5}
+    files = ["/code/notes.txt", "/code/drafts"]
+    start(tower, prompt="read", effort="high", infinite=infinite, attachments=files)
+    told = host.hear_one("session.start")
+    assert (told["effort"], told["infinite"]) == ("high", infinite)
+    assert "attachments" not in told
+    opens(host, told)
+    assert host.hear_one("session.tell")["attachments"] == files
+    (order,) = talk.gateway.state.orders.values()
+    assert order.attachments == files
 
 
 @pytest.mark.parametrize("problem", ["untrusted", "held", "unknown", "missing", "failed"])
@@ -100,6 +115,10 @@ def test_a_host_that_is_silent_or_goes_costs_the_start_only(talk: Conversation) 
         ({"rules": [{"effect": "allow", "kind": "any", "pattern": "x"}]}, "no kind any"),
         ({"rules": [{"effect": "allow", "kind": "shell", "pattern": "a && b"}]}, "one command"),
         ({"mode": "reckless"}, "mode"),
+        ({"prompt": "p", "attachments": ["notes"]}, "attachments: each must be an absolute path"),
+        ({"attachments": ["/notes"]}, "attachments: they go along with a prompt"),
+        ({"infinite": {"background": 0.99}}, "infinite.background: must not be more than"),
+        ({"infinite": {"background": 0}}, "infinite.background"),
     ],
 )
 def test_a_start_that_says_nonsense_is_refused(
@@ -191,6 +210,18 @@ def test_a_mode_that_the_agent_wants_is_denied(
     args = {"mode": "autopilot"}
     host.say(type="tool.invoke", id="i1", sessionId="s9", tool="tap_set_session_mode", args=args)
     assert host.hear_one("tool.outcome")["errorCode"] == "UNAUTHORIZED"
+
+
+def test_a_host_says_by_itself_that_nobody_is_asked(talk: Conversation) -> None:
+    host, tower = said(talk), talk.tower()
+    session = {"id": "s9", "label": "code", "cwd": "/code", "unattended": True}
+    host.say(type="session.open", session=session)
+    assert talk.gateway.state.sessions["s9"].unattended
+    asks(host, "npm ci", "r1")
+    talk.rules()
+    assert host.hear_one("approval.answer")["decision"] == "deny"
+    tower.drop()
+    assert host.hear_of("session.end") == []
 
 
 def test_it_ends_with_the_command_that_wanted_it(

@@ -80,16 +80,24 @@ def test_a_push_to_a_session_that_is_not_ones_own(scene: Scene) -> None:
 
 def test_ten_pushes_a_second_and_what_is_refused_is_not_stored(scene: Scene) -> None:
     for i in range(10):
-        assert scene.provider.ask(type="push", level="keep", event=str(i)) == []
+        assert scene.provider.ask(type="push", level="surface", event=str(i)) == []
     scene.talk.wait(0.999)
-    error = scene.provider.error(type="push", level="keep", event="one too many", sessionId="s1")
+    error = scene.provider.error(type="push", level="surface", event="one too many", sessionId="s1")
     assert (error["code"], error["replyTo"], error["sessionId"]) == ("RATE_LIMITED", "push", "s1")
     assert len(lines(scene)) == 10
     scene.talk.wait(0.001)
-    assert scene.provider.ask(type="push", level="keep", event="now") == []
+    assert scene.provider.ask(type="push", level="surface", event="now") == []
     other = scene.talk.provider("s1", name="other", tools=[])
     for _ in range(10):
-        assert other.ask(type="push", level="keep", event="own budget") == []
+        assert other.ask(type="push", level="surface", event="own budget") == []
+
+
+def test_a_stream_knows_how_long_its_newest_line_waited_at_its_provider(scene: Scene) -> None:
+    assert scene.provider.ask(type="push", level="keep", event="late", waited=240_000) == []
+    stream = scene.talk.gateway.state.streams["s1", "greeter@greeter"]
+    assert stream.waited == 240_000
+    scene.provider.push("at once")
+    assert scene.talk.gateway.state.streams["s1", "greeter@greeter"].waited == 0
 
 
 def test_the_budget_is_per_session(talk: Conversation) -> None:
@@ -100,8 +108,8 @@ def test_the_budget_is_per_session(talk: Conversation) -> None:
     peer.hear()
     for id_ in ("s1", "s2"):
         for _ in range(10):
-            assert peer.ask(type="push", level="keep", event="e", sessionId=id_) == []
-        assert peer.push(sessionId=id_).hear_one("error")["code"] == "RATE_LIMITED"
+            assert peer.ask(type="push", level="surface", event="e", sessionId=id_) == []
+        assert peer.push(level="surface", sessionId=id_).hear_one("error")["code"] == "RATE_LIMITED"
 
 
 def test_streams_keep_200_lines_and_count_all(scene: Scene) -> None:
@@ -404,7 +412,7 @@ def test_wrong_arguments_are_said_and_leave_nothing_pending(
     talk.tools()
     _, call = built_in(talk)
     answer = call(name, **args)
-    assert answer["errorCode"] == "INTERNAL"
+    assert answer["errorCode"] == "INVALID_JSON"
     assert answer["error"]
     assert talk.gateway.state.calls == {}
 

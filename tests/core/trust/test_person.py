@@ -333,12 +333,17 @@ def test_sessions_that_are_seen_but_not_reached_are_agents(talk: Conversation) -
 # Which side each message is on
 
 READING = {
+    "goals.read",
     "emitter.try",
+    "spans.read",
     "stream.read",
     "turns.read",
+    "changes.read",
+    "diff.read",
     "tools.read",
     "detail.read",
     "models.read",
+    "agents.read",
     "inspect.start",
     "inspect.read",
     "inspect.stop",
@@ -353,12 +358,15 @@ OWN = {
         stream.query gate.result transform.result session.ready shutdown.ready""",
     "it is about the host's own sessions, which only the tokens of hosts open": """
         session.open session.update session.history session.close session.event session.now
-        hook.preToolUse prompt.submitted mode.result approval.request approval.withdraw
-        sessions.unattached session.sent host.notice session.started order.result models.list
-        tool.invoke tool.abort""",
+        hook.preToolUse prompt.submitted turn.ending mode.result approval.request
+        approval.ask.result approval.withdraw sessions.unattached host.looked session.sent
+        host.notice session.started order.result models.list session.looked tool.invoke
+        tool.abort""",
     "it comes from this process, and asks the person where something is granted": """
         stream.post stream.read state.read mode.request mode.request.cancel emitters.start
-        emitters.start.cancel emitters.stop emitters.filter emitters.injector emitters.read""",
+        emitters.start.cancel emitters.stop emitters.filter emitters.injector emitters.read
+        goals.create goals.update goals.ofSession goals.verify claims.audit reviews.record
+        records.query""",
 }
 """What is taken from every process that came so far in states other than a tower's, and why."""
 
@@ -463,6 +471,9 @@ CHANGING = {
     "tap_enable_injector": {"stream": "a"},
     "tap_disable_injector": {"stream": "a"},
     "tap_set_session_mode": {"mode": "plan"},
+    "tap_create_goal": {"title": "a", "criteria": [{"text": "b"}]},
+    "tap_update_goal": {"goalId": "g", "note": "c"},
+    "tap_record_review": {"monitor": "a", "observed": "b", "decision": "note", "reason": "c"},
     "tap_post": {"stream": "notes", "message": "Go on.", "level": "inject"},
 }
 
@@ -583,10 +594,13 @@ def test_a_call_that_is_given_up_before_its_sender_is_known_never_runs(
 def test_a_mode_is_asked_for_in_the_name_of_the_process(
     talk: Conversation, own_tools: Peer
 ) -> None:
+    talk.tower()
     talk.tower(role="client").invoke("s1", "tap_set_session_mode", args={"mode": "plan"})
     assert waiting(talk, "mode")[0]["detail"]["asker"] == "you"
     own_tools.invoke("s1", "tap_set_session_mode", "i2", args={"mode": "autopilot"})
     assert waiting(talk, "mode")[1]["detail"]["asker"] == "Copilot"
+    asked_by = [one["detail"]["askedBy"] for one in waiting(talk, "mode")]
+    assert asked_by == ["commandLine", "agent"]
 
 
 def test_a_host_changes_its_own_sessions_alone(talk: Conversation, own_tools: Peer) -> None:
@@ -830,3 +844,12 @@ def test_a_host_does_not_say_that_the_person_decided(talk: Conversation) -> None
     host.say(type="approval.withdraw", id="r1", decidedBy="you")
     (told,) = talk.events("approval.withdrawn")
     assert told["approval"]["decidedBy"] == "copilot"
+
+
+def test_the_goal_that_a_command_is_about_is_named(talk: Conversation) -> None:
+    asked(talk)
+    own_tower(talk)
+    talk.sight = BROKEN
+    talk.tower(role="client", name="tapui goal drop").say(type="goal.drop", id="x", goalId="g-7")
+    (request,) = waiting(talk, "command")
+    assert (request["detail"]["wanted"], request["detail"]["about"]) == ("goal.drop", "g-7")

@@ -26,14 +26,29 @@ VALUES = st.recursive(
 KEYS = st.sampled_from(
     [
         *("name", "command", "prompt", "description", "stream", "channel", "runInterval", "every"),
-        *("runSchedule", "cwd", "shell", "env", "autoStart", "includeStderr", "ownership"),
+        *("runSchedule", "cron", "cwd", "shell", "env", "autoStart", "includeStderr", "ownership"),
         *("managedBy", "lifespan", "scope", "maxRuns", "eventFilter", "classifier", "rules"),
         *("includePattern", "excludePattern", "notifyPattern", "metadata", "sessionInjector"),
         *("subscription", "args", "match", "outcome", "enabled", "delivery", "comand"),
+        *("title", "criteria", "check", "kind", "text", "agent", "deadline", "unproven", "id"),
     ]
 )
 LIKELY = st.sampled_from(
-    ["e", "E!", "./x", "30s", "every 5m", "idle", "oneTime", "modelOwned", "user", "drop", "inject"]
+    [
+        "ran",
+        "file",
+        "e",
+        "E!",
+        "./x",
+        "30s",
+        "every 5m",
+        "idle",
+        "oneTime",
+        "modelOwned",
+        "user",
+        "drop",
+        "inject",
+    ]
 )
 RULES = st.lists(
     st.fixed_dictionaries({"match": TEXT | LIKELY, "outcome": LIKELY | VALUES}), max_size=3
@@ -42,7 +57,7 @@ ENTRIES = st.dictionaries(
     KEYS, LIKELY | VALUES | RULES | st.dictionaries(KEYS, LIKELY | VALUES | RULES), max_size=7
 )
 LISTS = st.dictionaries(
-    st.sampled_from(["emitters", "monitors", "streams", "channels", "providers", "x"]),
+    st.sampled_from(["emitters", "monitors", "streams", "channels", "providers", "goals", "x"]),
     st.lists(ENTRIES | VALUES, max_size=4) | VALUES,
 )
 
@@ -145,13 +160,19 @@ def emitters(draw: st.DrawFn) -> EmitterEntry:
     text = draw(TEXT.filter(lambda one: bool(one.strip()) and "\0" not in one))
     kinds: list[ScheduleKind] = ["timed", "oneTime", "idle" if is_prompt else "continuous"]
     kind = draw(st.sampled_from(kinds))
-    seconds = draw(st.integers(1, 10**6)) if kind == "timed" else None
+    schedule = Schedule(kind)
+    if kind == "timed":
+        cron = st.sampled_from(["*/15 9-17 * * 1-5", "0 0 L * *"])
+        schedule = draw(
+            st.builds(Schedule, st.just(kind), st.integers(1, 10**6))
+            | st.builds(lambda one: Schedule("timed", cron=one), cron)
+        )
     name = draw(NAMES)
     return EmitterEntry(
         name=name,
         command=None if is_prompt else text,
         prompt=text if is_prompt else None,
-        schedule=Schedule(kind, seconds),
+        schedule=schedule,
         stream=draw(st.sampled_from([name, "ops"])),
         cwd=draw(st.sampled_from([None, "sub/dir", "/x"])),
         shell=draw(st.sampled_from([None, "zsh"])),

@@ -77,6 +77,17 @@ def test_texts_that_are_no_intervals(tmp_path: Path, interval: Any) -> None:
         ({"command": "x", "every": "367d"}, "every: an interval is at most 366 days"),
         ({"command": "x", "every": "9" * 5000 + "s"}, "every: an interval is at most 366 days"),
         ({"command": "x", "every": "idle"}, "every: idle is for prompts only"),
+        (
+            {"command": "x", "cron": "0 24 * * *"},
+            'cron: field 2, the hour, cannot be "24": hours are 0 to 23',
+        ),
+        ({"command": "x", "cron": "@daily"}, "cron: a cron expression has five fields"),
+        ({"command": "x", "cron": 5}, "cron: a cron expression is a text, not 5"),
+        ({"command": "x", "cron": "* " * 60}, "cron: a cron expression has at most 100 char"),
+        (
+            {"command": "x", "cron": "0 9 * * *", "every": "5m"},
+            "cron: it has every as well: give an interval, or a cron expression",
+        ),
         ({}, "must define either a command or a prompt"),
         ({"command": " \n"}, "must define either a command or a prompt"),
         ({"command": "x", "prompt": "y"}, "prompt: an emitter cannot define both"),
@@ -228,6 +239,8 @@ def test_max_runs_is_clamped(tmp_path: Path, given: Any, runs: int | None) -> No
         ({"metadata": [1, {"a": None}]}, "metadata", '[1,{"a":null}]'),
         ({"every": None}, "schedule", Schedule("continuous")),
         ({"every": "  "}, "schedule", Schedule("continuous")),
+        ({"cron": " "}, "schedule", Schedule("continuous")),
+        ({"cron": " 0  9 * * mon-fri"}, "schedule", Schedule("timed", cron="0 9 * * mon-fri")),
         ({"runSchedule": "oneTime"}, "schedule", Schedule("oneTime")),
     ],
 )
@@ -243,6 +256,7 @@ def test_keys_and_their_spellings(
         ({}, "oneTime", "once"),
         ({"runInterval": "1h"}, "timed", "every 1h"),
         ({"every": "Idle"}, "idle", "when idle"),
+        ({"cron": "30 9 * * *"}, "timed", "at 09:30 every day (cron 30 9 * * *)"),
     ],
 )
 def test_schedules_of_prompts(tmp_path: Path, keys: dict[str, Any], kind: str, words: str) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tapui.core.hooks.matching import PatternError
 from tapui.core.streams.streams import filtered
-from tapui.emitters.runner.line_sender import NO_RULE, LineFilter, SearchAlarm
+from tapui.emitters.runner.line_filter import NO_RULE, LineFilter, SearchAlarm
 from tapui.runtime.system import RegexMatcher
 from tapui.wire.limits import MAX_HOOK_RULES, MAX_PATTERN
 from tapui.wire.provider import FilterRule

@@ -15,7 +15,7 @@ TO_HELPER = [
 ]
 FROM_HELPER = [
     RunLines("r", [RunLine("a", "inject", "stderr", None)]),
-    RunEnded("r", EmitterCounts(lines=3, undecided=1), code=0, last_words=["x"]),
+    RunEnded("r", EmitterCounts(lines=3, undecided=1), code=0, last_words=["x"], last_error="y"),
 ]
 
 

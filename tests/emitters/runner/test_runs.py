@@ -43,6 +43,19 @@ async def test_stderr_that_is_not_included_is_last_words_alone(rig: Rig) -> None
     assert ended.code == 3
     assert ended.counts.lines == 1
     assert sorted(ended.last_words) == ["out", "why"]
+    assert ended.last_error == "why"
+
+
+@pytest.mark.parametrize(
+    ("command", "error"),
+    [
+        ("echo one >&2; echo two >&2; echo out", "two"),
+        ("echo out", ""),
+        ("printf half >&2", "half"),
+    ],
+)
+async def test_the_last_line_on_stderr_is_known(rig: Rig, command: str, error: str) -> None:
+    assert (await rig.run(command)).last_error == error
 
 
 async def test_command_is_run_by_a_login_bash_in_its_folder_with_its_environment(
@@ -185,7 +198,10 @@ async def test_what_a_command_leaves_in_its_session_ends_with_it(rig: Rig) -> No
 
 
 async def test_child_that_ignores_term_does_not_outlive_its_command(rig: Rig) -> None:
-    ended = await rig.run("(trap '' TERM; echo ready; while :; do sleep 0.05; done) & sleep 0.2")
+    ended = await rig.run(
+        "(trap '' TERM; echo ready; touch there; while :; do sleep 0.05; done) &"
+        " until [ -e there ]; do sleep 0.02; done"
+    )
     assert (ended.code, ended.is_held) == (0, False)
     assert rig.told.texts("r") == ["ready"]
 
@@ -270,10 +286,13 @@ async def test_pattern_that_takes_too_long_matches_nothing_and_is_told(rig: Rig)
     rig.start(
         f"echo {bad}; echo {bad}; sleep 1000", "r", (r"^(a|aa|a?a)+$", "drop"), ("!", "inject")
     )
-    await rig.told.line("r", bad)
-    counted = await until_async(lambda: rig.told.of("r", RunCounted), what="counts")
-    assert counted[-1].counts.undecided == 2
+    await until_async(lambda: len(rig.told.lines("r")) == 2, what="both lines")
     assert [line.rule for line in rig.told.lines("r")] == [1, 1]
+
+    def undecided() -> list[int]:
+        return [one.counts.undecided for one in rig.told.of("r", RunCounted)]
+
+    await until_async(lambda: undecided()[-1:] == [2], what=lambda: f"two of {undecided()}")
 
 
 async def test_rules_are_tried_on_lines_without_a_run(rig: Rig) -> None:

@@ -6,15 +6,19 @@ import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from tapui.hosts.copilot import attachment, sdk
 from tapui.hosts.copilot.sdk import AttachError, join
+from tapui.hosts.copilot.session.hooks import LEFT
 from tapui.hosts.copilot.uplink import HostTiming, Uplink
 from tapui.hosts.for_models import MEDIA_BYTES
+from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
+    HookPreToolUse,
     Sender,
     SessionClose,
     SessionEvent,
@@ -27,8 +31,13 @@ from tapui.wire.host import (
 from tapui.wire.message import FileResult, ToolInvoke, ToolOutcome
 from tests.hosts.cli_played import CliPlayed
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
-from tests.rig.waiting import until, until_async
+from tests.rig.waiting import HUNG, until, until_async
 
+QUOTA = {
+    "entitlementRequests": 150, "isUnlimitedEntitlement": False, "overage": 0,
+    "overageAllowedWithExhaustedQuota": False, "remainingPercentage": 35.3,
+    "usageAllowedWithExhaustedQuota": False, "usedRequests": 97,
+}  # fmt: skip
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(range(256))
 
 
@@ -82,6 +91,25 @@ def test_session_that_cannot_be_joined_again_closes_alone_and_comes_back(
     until(lambda: len(gateway.of(SessionOpen)) == 3, what="s2 again")
     assert gateway.of(SessionOpen)[-1].session.id == "s2"
     assert [one.session_id for one in gateway.of(SessionClose)] == ["s2"]
+
+
+def test_what_the_end_of_a_connection_leaves_unanswered_is_no_warning(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    methods = ("session.plan.readSqlTodos", "session.quota.get")
+    before = [len(cli.asked(one)) for one in methods]
+    cli.mute = {*methods}
+    cli.happens("s1", "session.todos_changed")
+    cli.happens("s1", "session.idle")
+    until(
+        lambda: all(len(cli.asked(one)) > at for one, at in zip(methods, before, strict=True)),
+        what="both are asked",
+    )
+    cli.mute, cli.quotas = set(), {"chat": QUOTA}
+    cli.drop()
+    hosted.gateway.wait(SessionEvent, event="session.quota", session_id="s1")  # asked once more
+    until(lambda: [one for one in hosted.reports if "is back" in one[1]], what="the connection")
+    assert not [text for _, text in hosted.reports if "ask for the todo list" in text]
 
 
 def test_gateway_learns_whether_a_prompt_could_be_sent(cli: CliPlayed, hosted: HostThread) -> None:
@@ -260,6 +288,67 @@ def test_gateway_learns_that_a_session_without_tools_has_them_all(
     assert not cli.asked("session.tools.set")
 
 
+NEVER = HostTiming(decision=3600, prompt=3600, turn_end=3600)
+
+
+def refusals(host: HostThread) -> list[str]:
+    return [text for _, text in host.reports if "refused" in text]
+
+
+@pytest.mark.parametrize("timing", [NEVER], ids=["never in vain"])
+@pytest.mark.parametrize(
+    ("kind", "given", "output"),
+    [
+        ("preToolUse", {"toolName": "bash", "toolArgs": {}}, "the gateway said refused"),
+        ("userPromptSubmitted", {"prompt": "Go on"}, None),
+        ("agentStop", {"stopReason": "end_turn"}, None),
+    ],
+    ids=["a tool", "a prompt", "the end of a turn"],
+)
+def test_a_question_that_the_gateway_refuses_is_answered_at_once(
+    cli: CliPlayed, hosted: HostThread, kind: str, given: dict[str, Any], output: str | None
+) -> None:
+    hosted.gateway.refuses = ErrorCode.INTERNAL
+    said = cli.hook("s1", kind, **given)
+    if output is None:
+        assert said is None
+    else:
+        assert said is not None
+        assert output in said["permissionDecisionReason"]
+    assert len(refusals(hosted)) == 1
+
+
+@pytest.mark.parametrize("timing", [NEVER], ids=["never in vain"])
+def test_a_child_that_began_earlier_has_its_parents_rules_and_is_not_reported(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    hosted.gateway.knows = {"s1"}
+    given = {"toolName": "bash", "toolArgs": {}, "sessionId": "child"}
+    assert cli.hook("s1", "preToolUse", **given) is None
+    asked = [one.session_id for one in hosted.gateway.of(HookPreToolUse)]
+    assert (asked, refusals(hosted)) == (["child", "s1"], [])
+
+
+@pytest.mark.parametrize("timing", [NEVER], ids=["never in vain"])
+def test_a_session_that_the_gateway_has_ended_lets_no_tool_run(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    hosted.gateway.refuses = ErrorCode.INVALID_SESSION
+    said = cli.hook("s1", "preToolUse", toolName="bash", toolArgs={})
+    assert said == {"permissionDecision": "deny", "permissionDecisionReason": LEFT}
+    assert refusals(hosted) == []
+
+
+def test_a_call_that_the_gateway_refuses_is_answered(cli: CliPlayed, hosted: HostThread) -> None:
+    hosted.gateway.refuses = ErrorCode.RATE_LIMITED
+    request = {"toolName": "greet", "arguments": {}, "sessionId": "s1"}
+    cli.happens("s1", "external_tool.requested", **request, requestId="r1", toolCallId="t1")
+    until(lambda: cli.asked("session.tools.handlePendingToolCall"), what="an answer")
+    answer = cli.asked("session.tools.handlePendingToolCall")[0]
+    assert (answer["requestId"], answer["result"]["resultType"]) == ("r1", "failure")
+    assert "refused" in answer["result"]["textResultForLlm"]
+
+
 def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
     cli: CliPlayed, hosted: HostThread
 ) -> None:
@@ -287,7 +376,7 @@ def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThrea
     assert [one.traceparent for one in gateway.of(ToolInvoke)] == [given, None, None]
 
 
-@pytest.mark.parametrize("timing", [HostTiming(ping=0.5)])
+@pytest.mark.parametrize("timing", [HostTiming(ping=2.0)])
 def test_a_cli_that_answers_nothing_is_told_until_it_answers(
     cli: CliPlayed, hosted: HostThread
 ) -> None:
@@ -305,6 +394,7 @@ def test_a_cli_that_answers_nothing_is_told_until_it_answers(
     assert not hosted.gateway.of(SessionClose)
 
 
+@pytest.mark.parametrize("timing", [HostTiming(scan=2 * HUNG)])  # it is not found once more
 def test_a_cli_that_is_left_while_its_sessions_are_joined_again_is_not_connected_to_again(
     cli: CliPlayed, hosted: HostThread
 ) -> None:
@@ -315,6 +405,23 @@ def test_a_cli_that_is_left_while_its_sessions_are_joined_again_is_not_connected
     asyncio.run_coroutine_threadsafe(joined.leave(), hosted.loop).result(10)
     until(lambda: not hosted.host.attachments, what="the attachment's end")
     assert len(cli.asked("session.resume")) == 3
+
+
+async def test_a_call_under_way_fails_when_its_connection_is_closed(cli: CliPlayed) -> None:
+    sdk.load()
+    from copilot import CopilotClient, RuntimeConnection
+
+    client = CopilotClient(connection=RuntimeConnection.for_uri(f"127.0.0.1:{cli.port}"))
+    await client.start()
+    cli.slow = {"s1"}
+    joining = asyncio.create_task(
+        join(client, "s1", hooks={}, on_event=lambda _: None, by_extension=False)
+    )
+    await until_async(lambda: cli.asked("session.resume"), what="it is joined")
+    await sdk.disconnect(client, within=sdk.CALL_TIME)
+    with pytest.raises(AttachError) as fault:
+        await joining
+    assert not isinstance(fault.value, sdk.NoAnswerError)
 
 
 async def test_no_session_is_joined_over_a_connection_that_was_closed(cli: CliPlayed) -> None:

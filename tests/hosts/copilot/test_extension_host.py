@@ -12,6 +12,7 @@ import pytest
 
 from tapui.hosts.copilot.finding.discovery import doors_of
 from tapui.hosts.copilot.install.own_files import ExtensionFile
+from tapui.hosts.copilot.session import toolset
 from tapui.hosts.copilot.uplink import HostTiming
 from tapui.wire.host import SessionClose, SessionOpen, SessionUpdate, ToolsChanged
 from tests.conftest import program
@@ -171,6 +172,30 @@ def test_a_person_who_says_no_is_not_asked_again(
     until(lambda: len(told(host)) == 2, what="another try, as the tools changed")
     assert len(joined_fully(cli, "s1")) == 2
     assert not host.gateway.of(SessionClose)
+
+
+def test_the_person_is_asked_only_where_the_cli_asks(
+    cli: CliPlayed, start: Start, host: HostThread, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It takes long: on a busy machine, say.
+    monkeypatch.setattr(toolset, "ASKED_TIME", 0.05)
+    cli.holds_extensions = True
+    start("s1")
+    host.gateway.wait(SessionUpdate, session_id="s1", tools_revision=0)
+    looks = "session.permissions.pendingRequests"
+    until(lambda: len(cli.asked(looks)) >= 4, what="looks for what it asks")
+    assert not told(host)
+    cli.permissions = [
+        {
+            "kind": "extension-permission-access",
+            "extensionName": "user:tapui",
+            "capabilities": ["register hooks"],
+        }
+    ]
+    until(lambda: told(host), what="the report")
+    cli.answer_the_slow()
+    host.gateway.wait(SessionUpdate, session_id="s1", tools_revision=1)
+    assert len(told(host)) == 1
 
 
 def told(host: HostThread) -> list[str]:

@@ -18,7 +18,14 @@ from tapui.hosts.copilot.uplink import HostTiming
 from tapui.hosts.for_models import text_for_model
 from tapui.projection.requests.permissions import PERMISSIONS
 from tapui.wire.codec import raw
-from tapui.wire.host import HostHello, ModeResult, ModeSet, SessionOpen, SessionsUnattached
+from tapui.wire.host import (
+    HostHello,
+    HostLooked,
+    ModeResult,
+    ModeSet,
+    SessionOpen,
+    SessionsUnattached,
+)
 from tapui.wire.message import FileResult, OfferedTool, ToolOutcome
 from tests.hosts.conftest import Pretender
 from tests.hosts.gateway import GatewayPlayed, HostThread
@@ -240,7 +247,7 @@ def test_host_introduces_itself_and_answers_for_unknown_sessions(copilot_home: P
     with HostThread(gateway, copilot_home, discover=False):
         hello = gateway.wait(HostHello)
         assert (hello.name, hello.kind, hello.protocol_version) == ("copilot", "copilot", 2)
-        assert hello.hooks is True
+        assert (hello.hooks, hello.looks) == (True, False)
         gateway.tell(ModeSet("m1", "nowhere", "plan"))
         assert gateway.wait(ModeResult, id="m1").ok is False
     assert gateway.is_closed
@@ -286,6 +293,25 @@ def test_session_without_a_port_is_listed_until_it_ends(copilot_home: Path, pret
         assert listed.hint == "copilot --ui-server --resume 's 1'"
         cli.kill()
         until(lambda: not gateway.of(SessionsUnattached)[-1].unattached, what="an empty list")
+
+
+def test_its_first_look_is_over_when_nothing_is_there(copilot_home: Path) -> None:
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home):
+        assert gateway.wait(HostHello).looks
+        assert gateway.wait(HostLooked).error is None
+        host_looks = [one for one in gateway.messages if isinstance(one, HostLooked)]
+        assert len(host_looks) == 1
+
+
+def test_its_first_look_is_over_when_what_it_found_was_tried(
+    copilot_home: Path, pretend: Any
+) -> None:
+    pretend("127.0.0.1").hold("s1")
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=HostTiming(connect=0.5)) as host:
+        gateway.wait(HostLooked)
+        assert host.reports, "it was told before it was tried"
 
 
 def test_cli_that_does_not_answer_is_reported_and_holds_nothing_up(

@@ -14,7 +14,7 @@ import pytest
 
 from tapui.client.socket import GatewaySocket
 from tapui.hosts.copilot.launcher import CopilotLauncher
-from tapui.wire.host import HostHello, SessionsUnattached
+from tapui.wire.host import HostHello, HostLooked, SessionsUnattached
 from tapui.wire.limits import MAX_FRAME_BYTES, PROTOCOL_VERSION
 from tapui.wire.tower import Notice, ToTower, TowerHello
 from tests.hosts.cli_played import CliPlayed
@@ -125,6 +125,8 @@ async def test_no_process_runs_while_there_is_nothing_to_attach_to(
     )
     assert [one.hint for one in listed[-1].unattached] == ["copilot --ui-server --resume s1"]
     assert launched.launcher.pid is None
+    (looked,) = await until_async(lambda: launched.played.of(HostLooked), what="its first look")
+    assert looked.error is None
     cli.kill()
     await until_async(
         lambda: not launched.played.of(SessionsUnattached)[-1].unattached, what="an empty list"
@@ -191,6 +193,8 @@ async def test_killed_host_is_told_once_and_comes_back(
     )
     (told,) = launched.reports
     assert "SIGKILL" in told
+    first_looks = launched.played.of(HostLooked)
+    assert "SIGKILL" in (first_looks[0].error or ""), "the host's process tells when it has looked"
     assert "its sessions come back" in told
 
 

@@ -1,10 +1,13 @@
 """The SDK's edge: what tapui uses that is not public, and what the SDK leaves to its caller."""
 
 import ast
+import asyncio
+import inspect
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,3 +90,32 @@ def test_only_late_answers_of_the_cli_are_no_errors(callback: str, is_told: bool
         [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
     )
     assert ("Exception in callback" in ran.stderr) is is_told, ran.stderr
+
+
+async def test_what_is_sent_within_a_trace_belongs_to_it() -> None:
+    sdk.load()
+    import copilot.client
+    import copilot.session
+
+    asked = [copilot.client.get_trace_context, copilot.session.get_trace_context]
+    assert [one() for one in asked] == [{}, {}]
+    with sdk.trace_context("00-1-2-01"):
+        found = await sdk.call("ask", _asked_later(asked))
+    assert found == [{"traceparent": "00-1-2-01"}] * 2
+    with sdk.trace_context(None):
+        assert [one() for one in asked] == [{}, {}]
+
+
+async def _asked_later(asked: list[Any]) -> list[Any]:
+    await asyncio.sleep(0)
+    return [one() for one in asked]
+
+
+def test_the_sdk_asks_for_the_trace_before_it_makes_resumes_and_prompts_a_session() -> None:
+    import copilot.client
+    import copilot.session
+
+    made = inspect.getsource(copilot.client.CopilotClient.create_session)
+    resumed = inspect.getsource(copilot.client.CopilotClient.resume_session)
+    prompts = inspect.getsource(copilot.session)
+    assert all("get_trace_context()" in one for one in (made, resumed, prompts))

@@ -54,15 +54,20 @@ class McpClient:
 
 @asynccontextmanager
 async def connected(
-    home: Home, mode: str, *args: str, env: Mapping[str, str] | None = None
+    home: Home,
+    mode: str,
+    *args: str,
+    env: Mapping[str, str] | None = None,
+    folder: str | None = None,
 ) -> AsyncIterator[McpClient]:
-    """Start the door and connect to it; its standard error goes to `serve-door.err`."""
+    """Start the door, in `folder`, and connect to it; its standard error goes to
+    `serve-door.err`."""
     home.root.mkdir(parents=True, exist_ok=True)
     parameters = StdioServerParameters(
         command=sys.executable,
         args=["-m", "tapui", "mcp-door", *args],
         env=dict(env or home.env()),
-        cwd=str(home.root),
+        cwd=folder or str(home.root),
     )
     with (home.root / "serve-door.err").open("a") as errors:
         told: list[McpClient] = []

@@ -56,7 +56,7 @@ def test_a_call_has_progress_and_one_end() -> None:
     ("outcome", "state"),
     [
         (ToolOutcome("", error="no", error_code="INTERNAL"), "failed"),
-        (ToolOutcome("", error_code="TIMEOUT"), "failed"),
+        (ToolOutcome("", error_code="TIMEOUT"), "timedOut"),
         (ToolOutcome("", error="Cancelled", error_code="CANCELLED"), "cancelled"),
     ],
 )

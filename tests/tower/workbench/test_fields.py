@@ -194,3 +194,22 @@ def test_no_properties_are_a_form_without_fields() -> None:
     made = form({"type": "object", "properties": {}})
     assert made.fields == ()
     assert bytes(made.read({})[0]) == b"{}"
+
+
+def test_a_choice_that_takes_another_answer_has_a_line_for_it() -> None:
+    schema = {
+        "properties": {
+            "colour": {"type": "string", "enum": ["red", "blue"]},
+            "loud": {"type": "boolean"},
+            "only": {"const": "one"},
+        },
+        "required": ["colour"],
+    }
+    made = form(schema).with_other_answers()
+    assert [one.key for one in made.fields] == ["colour", "colour, other", "loud", "only"]
+    own = {"colour, other": "green", "loud": "true"}
+    assert made.read(own) == (Raw(b'{"colour": "green", "loud": true}'), {})
+    both = made.read({"colour": '"red"', "colour, other": "green"})[0]
+    assert both == Raw(b'{"colour": "green"}')
+    assert made.read({"colour": '"red"'}) == (Raw(b'{"colour": "red"}'), {})
+    assert made.read({})[1] == {"colour": "is required"}

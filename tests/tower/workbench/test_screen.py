@@ -10,7 +10,7 @@ from msgspec import Raw
 from msgspec import json as fast_json
 
 from tapui.projection.feed import Link
-from tapui.tower.workbench.workbench_screen import WorkbenchScreen
+from tapui.tower.workbench.workbench import WorkbenchDetail
 from tapui.wire.message import (
     FileResult,
     OfferedTool,
@@ -20,7 +20,7 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tapui.wire.tower import ToolsList, ToolsRead
-from tests.tower.running import Running, running
+from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import world
 
 GREET = {
@@ -68,7 +68,7 @@ async def bench(
     async with running(world(), size=size, **wiring) as rig:
         await rig.press("4", "full_stop", "c")
         await offer(rig, tool("greet", schema))
-        assert isinstance(rig.app.screen, WorkbenchScreen)
+        assert isinstance(on_top(rig.app), WorkbenchDetail)
         yield rig
 
 
@@ -91,7 +91,7 @@ async def test_a_tool_of_several_is_chosen_in_a_list_with_a_filter() -> None:
         assert "1 of 2" in rig.text
         assert "job_log" not in rig.text
         await rig.press("enter")
-        assert isinstance(rig.app.screen, WorkbenchScreen)
+        assert isinstance(on_top(rig.app), WorkbenchDetail)
         assert "rerun_job" in rig.text
 
 
@@ -180,7 +180,7 @@ async def test_a_running_call_is_cancelled_after_a_question() -> None:
         rig.feed.put(ToolOutcome(made, error="cancelled by the person", error_code="CANCELLED"))
         await rig.settle()
         assert "⊘ cancelled" in rig.text
-        assert not rig.app.screen.check_action("stop", ())
+        assert not on_top(rig.app).check_action("stop", ())
 
 
 async def test_calls_made_here_are_listed_and_their_arguments_written_again() -> None:

@@ -1,5 +1,6 @@
 /** Tools that read a web page, and the page's errors as a stream. */
 
+import { clean, cut, DATA } from "./page-data.js";
 import { ToolError } from "./tap-provider.js";
 
 const MOST = 20_000; // characters of a result
@@ -18,11 +19,17 @@ export function offerPageTools(provider, page = window) {
   const selector = { type: "string", description: "A CSS selector, such as `main h2`." };
   const from = { type: "integer", minimum: 0, description: "Where to go on, in characters." };
 
+  provider.tool("page_title", { description: `Tell the page's title. ${DATA}` }, () =>
+    cut(document.title, 1_000),
+  );
+
   provider.tool(
     "read_page",
-    { description: "Tell what page this is: title, address, language, size, headings, forms." },
+    {
+      description: `Tell what page this is: title, address, language, size, headings, forms. ${DATA}`,
+    },
     () => ({
-      title: document.title,
+      title: cut(document.title, 1_000),
       url: page.location.href,
       language: document.documentElement.lang || undefined,
       window: `${page.innerWidth} × ${page.innerHeight}`,
@@ -36,7 +43,7 @@ export function offerPageTools(provider, page = window) {
   provider.tool(
     "read_text",
     {
-      description: "Read the text of the page, or of the first element that a selector matches.",
+      description: `Read the text of the page, or of the first element that a selector matches. ${DATA}`,
       parameters: { type: "object", properties: { selector, from } },
     },
     ({ selector = "body", from = 0 }) => part(textOf(first(document, selector)), from),
@@ -45,8 +52,7 @@ export function offerPageTools(provider, page = window) {
   provider.tool(
     "read_html",
     {
-      description:
-        "Read the HTML of the first element that a selector matches. No typed-in values.",
+      description: `Read the HTML of the first element that a selector matches. No typed-in values. ${DATA}`,
       parameters: { type: "object", properties: { selector, from }, required: ["selector"] },
     },
     ({ selector, from = 0 }) => part(htmlOf(first(document, selector)), from),
@@ -55,7 +61,7 @@ export function offerPageTools(provider, page = window) {
   provider.tool(
     "find_elements",
     {
-      description: "List elements: tag, id, text, whether they are visible, and where they are.",
+      description: `List elements: tag, id, text, whether they are visible, and where they are. ${DATA}`,
       parameters: { type: "object", properties: { selector }, required: ["selector"] },
     },
     ({ selector }) => {
@@ -66,15 +72,14 @@ export function offerPageTools(provider, page = window) {
 
   provider.tool(
     "read_selection",
-    { description: "Read the text that the person has selected on the page." },
+    { description: `Read the text that the person has selected on the page. ${DATA}` },
     () => part(String(page.getSelection() ?? ""), 0),
   );
 
   provider.tool(
     "read_console",
     {
-      description:
-        "Read what the page has written to its console, and its errors, since it loaded.",
+      description: `Read what the page has written to its console, and its errors, since it loaded. ${DATA}`,
       parameters: {
         type: "object",
         properties: {
@@ -83,6 +88,19 @@ export function offerPageTools(provider, page = window) {
       },
     },
     ({ level }) => lines.filter((line) => level === undefined || line.level === level),
+  );
+
+  provider.tool(
+    "console_log",
+    {
+      description: `Read the newest lines of the page's console, with its errors. ${DATA}`,
+      parameters: {
+        type: "object",
+        properties: { last: { type: "integer", minimum: 1, maximum: MOST_LINES } },
+        additionalProperties: false,
+      },
+    },
+    ({ last = 50 }) => ({ lines: lines.slice(-last), kept: lines.length }),
   );
 
   provider.tool(
@@ -135,8 +153,8 @@ function htmlOf(element) {
 }
 
 function part(text, from) {
-  const shown = text.slice(from, from + MOST);
-  const end = from + shown.length;
+  const end = Math.min(from + MOST, text.length);
+  const shown = clean(text.slice(from, end));
   return end < text.length
     ? { text: shown, goesOnFrom: end, length: text.length }
     : { text: shown };
@@ -147,7 +165,7 @@ function describe(element) {
   return {
     tag: element.localName,
     id: element.id || undefined,
-    text: textOf(element).slice(0, 100),
+    text: cut(textOf(element), 100),
     isSeen: element.checkVisibility?.() ?? width * height > 0,
     place: [x, y, width, height].map(Math.round),
   };
@@ -157,7 +175,7 @@ function describe(element) {
 function keepConsole(page, tell) {
   const lines = [];
   const keep = (level, text) => {
-    const line = { level, text: text.slice(0, MOST_LINE), at: new Date().toISOString() };
+    const line = { level, text: cut(text, MOST_LINE), at: new Date().toISOString() };
     lines.push(line);
     if (lines.length > MOST_LINES) lines.shift();
     tell(line);

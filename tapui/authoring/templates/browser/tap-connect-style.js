@@ -35,7 +35,7 @@ button { cursor: pointer; }
 }
 .head:focus-visible { outline-offset: -3px; border-radius: 12px; }
 .dot { width: 0.6rem; height: 0.6rem; border-radius: 50%; flex: none; border: 2px solid var(--soft); }
-[data-part="code"] .dot, [data-part="busy"] .dot { border-color: var(--wait); background: var(--wait); }
+[data-part="code"] .dot, [data-part="pick"] .dot, [data-part="busy"] .dot { border-color: var(--wait); background: var(--wait); }
 [data-part="bound"] .dot { border-color: var(--good); background: var(--good); }
 .name { font-weight: 650; }
 .state { color: var(--soft); flex: 1; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
@@ -56,7 +56,7 @@ p { margin: 0 0 0.8rem; }
 .plain:hover { border-color: var(--soft); }
 .row { display: flex; gap: 0.5rem; }
 .row .main { flex: 1; }
-input {
+input, textarea, select {
   width: 100%; padding: 0.45rem 0.6rem; background: var(--ground); border: 1px solid var(--line);
   border-radius: 8px;
 }
@@ -66,6 +66,11 @@ label { display: block; }
   font: 600 1.7rem/1.2 ui-monospace, "Cascadia Code", Menlo, monospace; letter-spacing: 0.35em;
 }
 #digits::placeholder { color: var(--line); }
+textarea { font: inherit; color: inherit; resize: vertical; margin: 0.4rem 0 0.5rem; }
+select { font: inherit; color: inherit; margin: 0.4rem 0 0.8rem; }
+.ask { margin-bottom: 0.9rem; }
+.asked { margin: 0.4rem 0 0; color: var(--soft); }
+.asked:empty { display: none; }
 details { margin-top: 0.7rem; color: var(--soft); }
 summary { cursor: pointer; width: fit-content; border-radius: 4px; }
 details input { margin-top: 0.4rem; color: var(--ink); }

@@ -164,6 +164,8 @@ export interface ServeOptions extends Partial<Gateway> {
   /** Says where the gateway is, anew for each link; instead of `url` and `token`. */
   find?(): Promise<Gateway>;
   session?: string;
+  /** Chooses one of several sessions, by its id, where `session` names none. */
+  pick?(sessions: { id: string; label: string }[]): Awaitable<string>;
   listener?: Listener;
   /** Ends it; the provider leaves in order. */
   signal?: AbortSignal;

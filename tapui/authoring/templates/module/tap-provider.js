@@ -41,6 +41,7 @@ const FILE_SECONDS = 300; // how long a result's file is there for the gateway t
 const PUSH_WINDOW = 1100; // milliseconds in which PUSHES_PER_SECOND are sent
 const LISTED = 20; // tools that are named for the author
 const MAX_HELD = 100; // pushes that wait; the oldest go first
+const LEAST_WAITED = 1000; // milliseconds that a push has waited before it says how long
 const MAX_PROGRESS = 16; // messages of one call's progress that wait for the link
 const MAX_TEXT = 64 * 1024; // characters of an error or of progress that are sent
 const MAX_REASON = 16 * 1024;
@@ -1235,6 +1236,7 @@ class Pushes {
   #serving;
   #waiting = [];
   #sent = new Map();
+  #dropped = new Map(); // by stream, until the next push of it tells the gateway
   #later;
 
   constructor(serving) {
@@ -1243,9 +1245,10 @@ class Pushes {
 
   /** Send a push as soon as it can be, into `session`, or into each that the provider is in. */
   put(push, session = undefined) {
-    this.#waiting.push({ push, session });
+    this.#waiting.push({ push, session, since: performance.now() });
     if (this.#waiting.length > MAX_HELD) {
-      this.#waiting.shift();
+      const { stream } = this.#waiting.shift().push;
+      this.#dropped.set(stream, (this.#dropped.get(stream) ?? 0) + 1);
       this.#serving.notice(`more than ${MAX_HELD} pushes wait; the oldest are dropped`);
     }
     this.send();
@@ -1258,17 +1261,20 @@ class Pushes {
     if (!conversation?.isBound) return;
     const now = performance.now();
     const left = [];
-    for (const { push, session } of this.#waiting.splice(0)) {
+    for (const { push, session, since } of this.#waiting.splice(0)) {
       for (const one of session ? [session] : members.values()) {
         if (members.get(one.id) !== one) {
           this.#serving.notice(`a push into the session ${one.label} came after its end`);
           continue;
         }
         const times = (this.#sent.get(one) ?? []).filter((time) => time > now - PUSH_WINDOW);
-        if (times.length >= limits.PUSHES_PER_SECOND) left.push({ push, session: one });
+        if (times.length >= limits.PUSHES_PER_SECOND) left.push({ push, session: one, since });
         else {
           times.push(now);
-          conversation.outbox.put({ ...push, sessionId: one.id });
+          const dropped = this.#dropped.get(push.stream);
+          this.#dropped.delete(push.stream);
+          const waited = Math.round(now - since) >= LEAST_WAITED ? Math.round(now - since) : undefined;
+          conversation.outbox.put(dropAbsent({ ...push, sessionId: one.id, dropped, waited }));
         }
         this.#sent.set(one, times);
       }
@@ -1483,7 +1489,9 @@ class Conversation {
 
   #sayHello() {
     try {
-      const { session, reconnectToken } = this.#serving;
+      const { session, reconnectToken, pick } = this.#serving;
+      const own = ownSessions([...this.#active.values()]);
+      if (pick && session === undefined && own.length > 1) return void this.#picked(pick(own));
       const wanted = choose([...this.#active.values()], session);
       const hello = this.#provider.hello(wanted, reconnectToken, this.#leftOut);
       this.#offered = JSON.stringify(hello.tools);
@@ -1493,9 +1501,23 @@ class Conversation {
       this.#isEverywhere = wanted === ALL;
       this.outbox.put(hello);
     } catch (error) {
-      if (!(error instanceof NoSuchSession)) this.#end(error);
+      if (error instanceof NoSuchSession && this.#serving.wasPicked && this.#active.size > 0) {
+        this.#serving.picks(undefined); // it has ended: another one is asked for
+        this.#sayHello();
+      } else if (!(error instanceof NoSuchSession)) this.#end(error);
       else if (this.#isPaired && this.#active.size === 0) this.#end(new GatewayRefusal(...ENDED));
       else this.#serving.listener.waiting(error.message);
+    }
+  }
+
+  /** Wait for the session that the person chooses, once however often the list changes. */
+  async #picked(choice) {
+    this.#maySayHello = false;
+    try {
+      this.#serving.picks(await choice);
+      this.#sayHello();
+    } catch (error) {
+      this.#end(error);
     }
   }
 
@@ -1726,14 +1748,19 @@ const ALL = "all";
 
 class NoSuchSession extends Error {}
 
+/** Sessions of MCP clients are only for who names one. */
+function ownSessions(active) {
+  return active.filter((one) => !one.id.startsWith("mcp-"));
+}
+
 /**
  * The id of the session for a hello, or `"all"`. `wanted` is an id, the beginning of one, a label,
- * or `"all"`; undefined is the session in front. Sessions of MCP clients are only for who names one.
+ * or `"all"`; undefined is the session in front.
  */
 function choose(active, wanted) {
   if (wanted === ALL) return ALL;
   if (wanted === undefined) {
-    const own = active.filter((one) => !one.id.startsWith("mcp-"));
+    const own = ownSessions(active);
     if (own.length === 0) throw new NoSuchSession("no session is open");
     return (own.find((one) => one.foreground === true) ?? own[0]).id;
   }
@@ -1834,6 +1861,7 @@ async function runBeside(run, session, signal) {
 class Serving {
   conversation = undefined;
   reconnectToken = undefined;
+  wasPicked = false;
   #find;
   #signal;
   #keep;
@@ -1846,6 +1874,7 @@ class Serving {
       session,
       signal,
       listener = {},
+      pick,
       reconnectToken,
       onReconnectToken,
     } = options;
@@ -1855,6 +1884,7 @@ class Serving {
     );
     this.provider = provider;
     this.session = session ?? provider.session;
+    this.pick = pick;
     this.listener = { waiting() {}, bound() {}, noticed() {}, ...dropAbsent(listener) };
     this.reconnectToken = reconnectToken;
     this.members = new Members(this);
@@ -1908,6 +1938,12 @@ class Serving {
       if (fault instanceof LinkLost) return true; // it is gone by now; the next one is waited for
       throw fault;
     }
+  }
+
+  /** The session that the person chose; undefined: none that is there. */
+  picks(session) {
+    this.session = session;
+    this.wasPicked = session !== undefined;
   }
 
   keepReconnectToken(token) {

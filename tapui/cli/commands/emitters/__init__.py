@@ -21,9 +21,9 @@ _ORDERS = (
 def arguments(emitters: CommandParser) -> None:
     emitters.runs(
         run,
-        "A folder's emitters and providers are in its tap.config.json. Nothing of that\n"
-        "runs before you allowed it. Where no gateway runs, `list`, `allow` and `revoke`\n"
-        "read the file, and `logs` the records.",
+        "A folder's emitters, providers and goals are in its tap.config.json. Nothing of\n"
+        "that runs, and no goal is opened, before you allowed it. Where no gateway runs,\n"
+        "`list`, `allow` and `revoke` read the file, and `logs` the records.",
     )
     emitters.set_defaults(action="list", name=None, session=None, folder=None, json=False)
     actions = Commands(emitters)

@@ -1,4 +1,5 @@
-"""`tapui emitters allow` and `revoke`: the person's consent to what a folder's file would run."""
+"""`tapui emitters allow` and `revoke`: the person's consent to what a folder's file would run, and
+to its goals."""
 
 import argparse
 import asyncio
@@ -17,12 +18,17 @@ from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
 from tapui.consents.consents import Consented
 from tapui.consents.emitters import EmitterConsents
+from tapui.consents.file_goals import GoalConsents
+from tapui.core.goals.file_goals import goal_detail
+from tapui.emitters.config.entries import Configuration
 from tapui.emitters.config.reading import read
-from tapui.emitters.shell.plans import asking, folder_emitters
+from tapui.emitters.shell.plans import asking, folder_emitters, goals_read
 from tapui.files.foreign_file import reason
 from tapui.projection.requests.emitter_start import RIGHTS, emitter_text
-from tapui.projection.requests.kind import detail_of
+from tapui.projection.requests.goals import OPENED, criteria_of, criterion_lines
+from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.state import is_waiting
+from tapui.projection.stream_words import OUTCOME_WORDS
 from tapui.text import revealed
 from tapui.wire.subjects import Approval
 
@@ -46,6 +52,10 @@ def run(args: argparse.Namespace) -> int:
     return consents.end()
 
 
+def _is_goal(detail: Detail) -> bool:
+    return "criteria" in detail
+
+
 def _said(detail: Detail) -> tuple[dict[str, Any], str]:
     name, folder = detail["name"], detail["folder"]
     return {"name": name, "folder": folder, "allowed": True}, f"allowed {name} in {folder}"
@@ -56,10 +66,27 @@ def shown(detail: Detail) -> list[str]:
 
     What would run is set off from the facts about it, which are a line each.
     """
+    if _is_goal(detail):
+        return _goal_shown(detail)
     lines = [f"{detail.get('name')}: {detail.get('schedule') or ''}".rstrip(": ")]
     lines += [f"  │ {line}" for line in revealed(emitter_text(detail), newlines=True).split("\n")]
     lines += [f"  {revealed(line)}" for line in _facts(detail)]
     return [*lines, f"  {_PROMPT if detail.get('prompt') else RIGHTS}"]
+
+
+def _goal_shown(detail: Detail) -> list[str]:
+    lines = [revealed(f"goal {detail.get('name')}:")]
+    for one in criteria_of(detail):
+        first, *more = (revealed(line) for line in criterion_lines(one))
+        lines += [f"  │ {first}", *(f"  │   {line}" for line in more)]
+    for key, label in (
+        ("agent", "agent"),
+        ("deadline", "deadline"),
+        ("changed", "since it was allowed"),
+    ):
+        if detail.get(key):
+            lines.append(f"  {revealed(f'{label}: {detail[key]}')}")
+    return [*lines, f"  {OPENED}"]
 
 
 def _facts(detail: Detail) -> Iterator[str]:
@@ -73,7 +100,7 @@ def _facts(detail: Detail) -> Iterator[str]:
     for variable, value in env.items() if isinstance(env, dict) else ():
         yield f"with {variable}={value}"
     for rule in detail.get("rules") or ():
-        yield f"lines with {rule[0]}: {rule[1]}"
+        yield f"lines with {rule[0]}: {OUTCOME_WORDS.get(rule[1], rule[1])}"
     if detail.get("delivery") == "all" or detail.get("injector") not in (None, "unset"):
         yield f"injector: {detail.get('injector')}, delivery: {detail.get('delivery')}"
     yield from covered(detail)
@@ -93,11 +120,11 @@ async def _waiting(
         of_sessions = {one.id: _real(one.cwd) for one in state.sessions}
         waiting = []
         for approval in state.approvals:
-            if approval.kind != "emitter" or not is_waiting(approval):
+            if approval.kind not in ("emitter", "fileGoal") or not is_waiting(approval):
                 continue
             detail = detail_of(approval)
             of_session = of_sessions.get(approval.session_id or "", "")
-            folder = folders.get(str(detail.get("emitterId")), of_session)
+            folder = folders.get(str(detail.get("emitterId")), detail.get("folder") or of_session)
             if here in (None, folder) and session in (None, approval.session_id):
                 entire = await whole(connection, approval)
                 waiting.append((entire, {**detail_of(entire), "folder": folder}))
@@ -133,9 +160,26 @@ def _allow_file(run: ConsentRun) -> int:
                 run.count(detail)
         except OSError as error:
             raise Failure(f"{plan.name} cannot be allowed: {reason(error)}") from None
-    if consents.damage:
-        output.note(consents.damage)
+    damages = (consents.damage, _allow_goals(run, configuration))
+    for damage in filter(None, damages):
+        output.note(damage)
     return run.end()
+
+
+def _allow_goals(run: ConsentRun, configuration: Configuration) -> str:
+    """Ask about the goals of a file; return why consents to them cannot be read."""
+    consents, folder = GoalConsents(home().state), configuration.folder
+    for one in goals_read(configuration, consents):
+        name = one.plan.name
+        if one.is_allowed or run.args.name not in (None, name):
+            continue
+        if run.agrees(detail := goal_detail(folder, one)):
+            try:
+                consents.allow_plan(folder, one.plan)
+            except OSError as error:
+                raise Failure(f"{name} cannot be allowed: {reason(error)}") from None
+            run.count(detail)
+    return consents.damage
 
 
 def revoke(args: argparse.Namespace) -> int:
@@ -143,6 +187,7 @@ def revoke(args: argparse.Namespace) -> int:
     folder = folder_of(args)
     try:
         count = EmitterConsents(home().state).revoke(folder, name=args.name)
+        count += GoalConsents(home().state).revoke(folder, name=args.name)
     except OSError as error:
         raise Failure(f"what was allowed cannot be forgotten: {reason(error)}") from None
     if args.json:

@@ -14,6 +14,7 @@ from tapui.cli.failure import Failure
 from tapui.cli.journals import folders_of
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway, NoGateway
+from tapui.projection.stream_words import LEVEL_WORDS
 from tapui.records import reader
 from tapui.records.reader import Damage, Record
 from tapui.wire.events import StreamPosted
@@ -55,7 +56,8 @@ def _print(line: Line, args: argparse.Namespace) -> None:
     if args.json:
         output.say_json({"ts": line.ts, "level": line.level, "source": source, "event": line.event})
     else:
-        output.say(f"{times.date_and_time(line.ts)}  {line.level:<7}  {source:<6}  {line.event}")
+        words = LEVEL_WORDS[line.level]
+        output.say(f"{times.date_and_time(line.ts)}  {words:<17}  {source:<6}  {line.event}")
 
 
 def _origin_of(line: Line) -> _Origin:

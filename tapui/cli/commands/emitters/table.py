@@ -31,7 +31,10 @@ from tapui.wire.subjects import Session
 
 _COMMAND = 60
 """Characters of a command in the list."""
-_TITLES = ("NAME", "STATE", "WHEN", "RUNS", "NEXT", "LINES", "KEPT", "SENT", "SESSION", "")
+_TITLES = (
+    "NAME", "STATE", "WHEN", "RUNS", "NEXT", "LINES", "KEPT", "SENT", "WAITING",
+    "DROPPED", "SESSION", "",
+)  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -85,6 +88,8 @@ def _print(listed: list[Emitter], args: argparse.Namespace, show_all: Callable[[
 
 def _schedule(emitter: Emitter) -> str:
     match emitter.kind:
+        case "timed" if emitter.cron:
+            return f"cron {emitter.cron}"
         case "timed":
             return f"every {interval_text(emitter.every or 1)}"
         case "oneTime":
@@ -108,14 +113,16 @@ def _show(emitters: Sequence[Emitter], sessions: Sequence[Session]) -> None:
                 times.date_and_time(one.next_run_at) if one.next_run_at else "",
                 f"{one.counts.lines:,}",
                 f"{one.counts.kept + one.counts.surfaced + one.counts.held:,}",
-                f"{one.counts.injected:,}",
+                f"{one.counts.sent:,}",
+                f"{one.waiting:,}",
+                f"{one.counts.dropped + one.counts.left_out:,}",
                 labels.get(one.session_id, one.session_id),
                 one_line(" ".join((one.command or one.prompt or "", *one.args)))[:_COMMAND],
             )
             for one in emitters
             if one.folder == folder
         ]
-        output.table(_TITLES, rows, numbers=(3, 5, 6, 7))
+        output.table(_TITLES, rows, numbers=(3, 5, 6, 7, 8, 9))
         for one in emitters:
             if one.folder == folder and (why := one.error or one.why):
                 output.say(f"  {one.name}: {why}")

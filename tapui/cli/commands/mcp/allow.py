@@ -18,8 +18,8 @@ from tapui.consents.consents import Consented
 from tapui.consents.mcp_servers import ServerConsents, server_detail
 from tapui.files.foreign_file import reason
 from tapui.projection.requests.emitter_start import RIGHTS
-from tapui.projection.requests.kind import detail_of
 from tapui.projection.requests.mcp_server_start import given_values, server_text
+from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.state import is_waiting
 from tapui.text import revealed, safe_text
 from tapui.wire.subjects import Approval

@@ -74,7 +74,7 @@ def _no_program(entry: dict[str, Any]) -> str | None:
         return None
     return (
         f"there is no program {safe_text(program)} here: the server cannot start before it is"
-        " installed; write its whole path where it is not along PATH"
+        " installed; write its whole path if it is not on PATH"
     )
 
 
@@ -104,7 +104,7 @@ def _entry(args: argparse.Namespace) -> dict[str, Any]:
     else:
         _check_places(words)
     for text in (args.url or "", *words):
-        _check(text)
+        _is_literal(text)  # raises for a wrong place
     return entry
 
 
@@ -112,7 +112,7 @@ def _pair(option: str, given: str) -> tuple[str, str]:
     name, equals, value = given.partition("=")
     if not equals or not name:
         raise Failure(f"{option} is NAME=VALUE", WRONG_USE)
-    if _check(value) and is_secret(name) and value:
+    if _is_literal(value) and is_secret(name) and value:
         raise Failure(
             f"{option} {name} holds a secret, which is not written in clear: put it into a "
             f"variable and write '{name}=${{env:NAME}}', or into a file and write "
@@ -135,8 +135,8 @@ def _check_places(words: list[str]) -> None:
             )
 
 
-def _check(text: str) -> bool:
-    """Check the places in a value; return whether it has none. Raises `Failure`."""
+def _is_literal(text: str) -> bool:
+    """Return whether a value has no places. Raises `Failure` for a place that is wrong."""
     try:
         return template(text).is_literal
     except TemplateError as error:

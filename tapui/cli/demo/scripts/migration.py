@@ -40,7 +40,8 @@ SCRIPT = Script(
     folder="migration",
     begins=0.2,
     tokens=47_000,
-    files={"watch_queries.sh": _WATCH, "tap.config.json": _EMITTERS},
+    files={"watch_queries.sh": _WATCH},
+    later_files={"tap.config.json": _EMITTERS},
     turns=(
         Scene(
             ("Make the tests of the gateway pass.", "Is the migration done? Run its tests."),

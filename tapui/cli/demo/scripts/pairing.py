@@ -1,6 +1,7 @@
 """A flaky test: a subagent, a diff and commands that wait for the person."""
 
 from tapui.cli.demo.script import (
+    LATER,
     Ask,
     Delegate,
     Intend,
@@ -77,6 +78,11 @@ SCRIPT = Script(
                 Use("view", {"path": _FILE}, 0.3, _TEXT),
                 _REVIEWER,
                 Say("It sleeps for 0.2 s and hopes that the page has asked by then."),
+                Use("view", {"path": "tests/rig.py"}, 3.0, "84 lines"),
+                Intend("Reading how other tests wait"),
+                Use("grep", {"pattern": "wait_for", "path": "tests"}, 2.0, "31 lines"),
+                run("git log --oneline -- tests/test_pair.py", 1.0, "6 commits"),
+                Pause(LATER - 7.0),
                 Replace(
                     _FILE,
                     _TEXT,

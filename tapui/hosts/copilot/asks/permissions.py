@@ -3,12 +3,13 @@
 import asyncio
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.asks.word_leads import has_other_names, word_leads
 from tapui.hosts.copilot.sdk import AttachError
 from tapui.hosts.copilot.uplink import SessionUplink
+from tapui.hosts.word_leads import has_other_names, word_leads
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
 
@@ -23,8 +24,13 @@ ALLOW_ALL = "allow-all"
 """The CLI's word for asking about nothing."""
 _PERSON = "human_response"
 """The CLI's word for an answer that the person gave there."""
+_CANCELLED = "cancelled"
+"""The CLI's word for a request whose turn was stopped."""
+_REASON = 4_000
+"""Characters of what the person said with a denial."""
 _KINDS = {"commands": "shell"}
 """The CLI has two words for some kinds of request."""
+_EXTENSION_ACCESS = "extension-permission-access"
 _OWN_EXTENSION = "user:tapui"
 """The CLI's name of the extension that `tapui install extension` has put in place."""
 _FILES = {"write": "fileName", "read": "path"}
@@ -54,6 +60,16 @@ async def allows_all(session: "CopilotSession") -> bool:
     except AttachError:
         return False  # an older CLI; what it allows is then told as not known
     return getattr(mode.mode, "value", mode.mode) == ALLOW_ALL
+
+
+async def asks_about_extension(session: "CopilotSession") -> bool:
+    """Return whether the CLI asks what tapui's extension may do; raises `AttachError`."""
+    pending = await sdk.call("list what it asks", session.rpc.permissions.pending_requests())
+    requests = [item.request.to_dict() for item in pending.items]
+    return any(
+        one.get("kind") == _EXTENSION_ACCESS and one.get("extensionName") == _OWN_EXTENSION
+        for one in requests
+    )
 
 
 def describe(request: dict[str, Any]) -> dict[str, Any]:
@@ -104,6 +120,20 @@ def _extension(request: dict[str, Any]) -> str:
     if name is None:
         return "extensions"
     return f"tapui's own extension, {name}" if name == _OWN_EXTENSION else f"extension {name}"
+
+
+def _answer_of(
+    result: Mapping[str, Any],
+) -> tuple[Literal["approve", "deny"] | None, str | None]:
+    """Return whether the CLI's result allows, and what was said with it; None where it does not
+    tell."""
+    kind = str(result.get("kind") or "")
+    if kind.startswith("approved"):
+        return "approve", None
+    if not kind.startswith("denied"):
+        return None, None
+    said = result.get("feedback") or result.get("message")
+    return "deny", said[:_REASON] if isinstance(said, str) else None
 
 
 class Permissions:
@@ -164,10 +194,18 @@ class Permissions:
         )
 
     def completed(
-        self, request_id: str, call_id: str | None = None, source: str | None = None
+        self,
+        request_id: str,
+        call_id: str | None = None,
+        source: str | None = None,
+        result: Mapping[str, Any] | None = None,
     ) -> None:
-        """Take note that the CLI has its answer; `source` is the CLI's name for who gave it."""
-        by = "cli" if source in (None, _PERSON) else "cli-rule"
+        """Take note that the CLI has its answer; `source` is the CLI's name for who gave it,
+        `result` its JSON of what it is."""
+        by: str | None = "cli" if source in (None, _PERSON) else "cli-rule"
+        decision, reason = _answer_of(result or {})
+        if (result or {}).get("kind") == _CANCELLED:
+            by = None  # its turn was stopped
         if request_id in self._answered:
             self._answered.remove(request_id)
             return
@@ -176,6 +214,8 @@ class Permissions:
             timer.cancel()
             if call_id is not None:
                 told = {"toolCallId": call_id, "by": by if source is not None else "cli-rule"}
+                if decision == "deny":
+                    told["decision"] = decision
                 self._uplink.send(
                     SessionEvent(
                         session_id=self._uplink.id, event="permission.completed", data=raw(told)
@@ -183,7 +223,7 @@ class Permissions:
                 )
         if request_id in self._shown:
             self._shown.remove(request_id)
-            self._uplink.send(ApprovalWithdraw(id=request_id, decided_by=by))
+            self._uplink.send(ApprovalWithdraw(request_id, by, decision, reason))
 
     def answered(self, answer: ApprovalAnswer) -> bool:
         """Pass the person's answer on to the CLI; return whether the request is this session's.

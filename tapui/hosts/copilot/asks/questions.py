@@ -4,7 +4,7 @@ The CLI tells of them as it does of permissions: who is attached hears of each, 
 stands meanwhile, and the first answer closes it.
 """
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
@@ -24,25 +24,63 @@ _KINDS: dict[str, Kind] = {
     _PLAN: "elicitation",
 }
 _LEFT_OUT = frozenset({"requestId", "toolCallId"})
+_REASON = 4_000
+"""Characters of what the person said with a denial."""
+_THEN = {
+    "interactive": "interactive: run the plan",
+    "autopilot": "autopilot: run the plan, and go on without prompts",
+    "autopilot_fleet": "autopilot: run the plan with several agents",
+    "exit_only": "leave plan mode, do not run the plan",
+}
+"""What the CLI's words for what follows a plan mean. Permissions are asked about as before."""
 
 
 def plan_form(detail: dict[str, Any]) -> dict[str, Any]:
     """Return a plan that waits for approval as a form: the plan whole, and what may follow."""
     actions = [str(one) for one in detail.get("actions") or ()]
     next_one = str(detail.get("recommendedAction") or "") or (actions[0] if actions else "")
-    then = {"type": "string", "enum": actions, "title": "Go on with the plan in the mode"}
+    then: dict[str, Any] = {"type": "string", "enum": actions, "title": "What follows"}
+    then["enumNames"] = [_THEN.get(one, one) for one in actions]
     if next_one in actions:
         then["default"] = next_one
     changes = {"type": "string", "title": "… or what is to change in the plan"}
+    plan = detail.get("planContent")
     return {
         "message": f"The plan is ready: {detail.get('summary') or ''}".strip(),
-        "plan": detail.get("planContent") or "",
+        **({"plan": plan} if plan else {}),
+        "refusal": "changes",
         "requestedSchema": {
             "type": "object",
             "properties": {"then": then, "changes": changes},
             "required": [],
         },
     }
+
+
+def _other_answers(detail: dict[str, Any]) -> dict[str, Any]:
+    """Return a form of the agent's own with the mark that the CLI takes other answers than those
+    of a choice, as its dialog does. What a server's form takes is the server's to say."""
+    if "elicitationSource" in detail or detail.get("mode") == "url":
+        return detail
+    return {**detail, "allowFreeform": True}
+
+
+def _answer_of(
+    event: str, data: Mapping[str, Any]
+) -> tuple[Literal["approve", "deny"] | None, str | None]:
+    """Return how a question was answered in the CLI, and what was said with a denial."""
+    match event:
+        case "exit_plan_mode.completed":
+            said = data.get("feedback")
+            reason = said[:_REASON] if isinstance(said, str) else None
+            if data.get("approved") is True:
+                return "approve", None
+            return ("deny", reason) if data.get("approved") is False else (None, None)
+        case "elicitation.completed" if data.get("action") is not None:
+            return "approve" if data["action"] == "accept" else "deny", None
+        case "user_input.completed" if data.get("answer") is not None:
+            return "approve", None
+    return None, None
 
 
 class Questions:
@@ -66,6 +104,8 @@ class Questions:
         detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
         self._shown[request_id] = event, detail
         shown = plan_form(detail) if event == _PLAN else detail
+        if event == "elicitation.requested":
+            shown = _other_answers(detail)
         if agent_id is not None:
             shown = {**shown, "agentId": agent_id}
         self._uplink.send(
@@ -74,10 +114,11 @@ class Questions:
             )
         )
 
-    def completed(self, request_id: str) -> None:
-        """Take note that the CLI has its answer, from whomever."""
+    def completed(self, event: str, request_id: str, data: Mapping[str, Any]) -> None:
+        """Take note that the CLI has its answer, as the data of its event tells."""
         if self._shown.pop(request_id, None) is not None:
-            self._uplink.send(ApprovalWithdraw(id=request_id, decided_by="cli"))
+            decision, reason = _answer_of(event, data)
+            self._uplink.send(ApprovalWithdraw(request_id, "cli", decision, reason))
 
     def answered(self, answer: ApprovalAnswer) -> bool:
         """Pass the person's answer on to the CLI; return whether the question is this session's.

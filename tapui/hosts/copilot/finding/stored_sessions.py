@@ -1,12 +1,7 @@
-"""What Copilot keeps on disk: sessions, held by a CLI or not, and the folders that are trusted.
+"""The sessions that Copilot keeps on disk, held by a CLI or not, read without the SDK."""
 
-Both are read without the SDK.
-"""
-
-import json
 import logging
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,12 +9,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tapui.hosts.copilot.finding.discovery import Discovery
-from tapui.policies.rules import is_within
 from tapui.wire.surrogates import without_surrogates
 
-_ABOUT = "workspace.yaml"
-_EVENTS = "events.jsonl"
-_MOST_BYTES = 16 * 1024
+_WORKSPACE_FILE = "workspace.yaml"
+EVENTS = "events.jsonl"
+_MAX_WORKSPACE_BYTES = 16 * 1024
 """Bytes that are read of what a session says of itself; an honest one has 300."""
 _MOST_CHARS = 4_096
 _MOST_FILES = 20_000
@@ -68,7 +62,12 @@ def stored_sessions(copilot_home: Path) -> list[StoredSession]:
 
 def folder_of(copilot_home: Path, session_id: str) -> str:
     """Return the folder that a session has noted as its own; "" where it has noted none."""
-    return _about(copilot_home / "session-state" / session_id / _ABOUT)("cwd")
+    return _read_workspace(copilot_home / "session-state" / session_id / _WORKSPACE_FILE)("cwd")
+
+
+def title_of(copilot_home: Path, session_id: str) -> str:
+    """Return the title that a session has noted; "" where it has noted none."""
+    return _read_workspace(copilot_home / "session-state" / session_id / _WORKSPACE_FILE)("name")
 
 
 def _folders(copilot_home: Path) -> Iterator["os.DirEntry[str]"]:
@@ -87,10 +86,10 @@ def _folders(copilot_home: Path) -> Iterator["os.DirEntry[str]"]:
 def _read(folder: "os.DirEntry[str]", pid: int | None) -> StoredSession | None:
     path = Path(folder.path)
     try:
-        events = (path / _EVENTS).stat(follow_symlinks=False)
+        events = (path / EVENTS).stat(follow_symlinks=False)
         if not stat.S_ISREG(events.st_mode) or not events.st_size:
             return None
-        about = _about(path / _ABOUT)
+        field = _read_workspace(path / _WORKSPACE_FILE)
         size = _size(path)
     except FileNotFoundError:
         return None  # nothing was ever said in it, or it was deleted while we looked
@@ -99,17 +98,17 @@ def _read(folder: "os.DirEntry[str]", pid: int | None) -> StoredSession | None:
         return None
     return StoredSession(
         id=folder.name,
-        title=about("name"),
-        cwd=about("cwd"),
-        branch=about("branch"),
-        client=about("client_name"),
+        title=field("name"),
+        cwd=field("cwd"),
+        branch=field("branch"),
+        client=field("client_name"),
         used_at=datetime.fromtimestamp(events.st_mtime, UTC),
         size=size,
         pid=pid,
     )
 
 
-def _about(path: Path) -> Callable[[str], str]:
+def _read_workspace(path: Path) -> Callable[[str], str]:
     """Return what gives a field of what a session says of itself; "" where it cannot be read.
 
     The loader is the one in Python: that in C ends the process when brackets are nested deeply.
@@ -119,8 +118,8 @@ def _about(path: Path) -> Callable[[str], str]:
     fields: object = None
     try:
         with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            data = file.read(_MOST_BYTES + 1)
-        if len(data) <= _MOST_BYTES:
+            data = file.read(_MAX_WORKSPACE_BYTES + 1)
+        if len(data) <= _MAX_WORKSPACE_BYTES:
             fields = yaml.load(data, Loader=yaml.BaseLoader)  # noqa: S506 - makes text, nothing else
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         _log.info("%s cannot be read: %s", path, error)
@@ -145,33 +144,3 @@ def _size(folder: Path) -> int:
             except FileNotFoundError:
                 continue  # removed while we looked
     return size
-
-
-_FILE = "config.json"
-_KEYS = ("trustedFolders", "trusted_folders")
-"""The name of the list, and the one that older CLIs gave it."""
-_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
-_MAX_BYTES = 4 * 1024 * 1024
-
-
-def is_trusted(copilot_home: Path, folder: str) -> bool:
-    """Return whether the CLI's list has a folder, or one above it; links in them are followed.
-
-    A list that cannot be read trusts nothing. Raises no error.
-    """
-    real = os.path.realpath(folder)
-    return any(is_within(real, one) for one in _listed(copilot_home))
-
-
-def _listed(copilot_home: Path) -> list[str]:
-    try:
-        with (copilot_home / _FILE).open("rb") as file:
-            text = file.read(_MAX_BYTES).decode("utf-8", "replace")
-        config = json.loads(_COMMENT.sub("", text))
-    except (OSError, ValueError, RecursionError):
-        return []
-    if not isinstance(config, dict):
-        return []
-    lists = [config[key] for key in _KEYS if isinstance(config.get(key), list)]
-    folders = [one for listed in lists for one in listed if isinstance(one, str)]
-    return [os.path.realpath(one) for one in folders if one.startswith("/") and "\0" not in one]

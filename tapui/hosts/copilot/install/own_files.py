@@ -11,7 +11,7 @@ from tapui.hosts.copilot.finding.discovery import DOORS
 _HERE = resources.files("tapui.hosts.copilot")
 _EXTENSION = "extension.mjs"
 _SKILL = "SKILL.md"
-SKILLS = ("tap-loop", "create-provider")
+SKILLS = ("tap-loop", "tap-monitor", "tap-goal", "ci-fix", "create-provider")
 
 
 class ExtensionFile(SealedFile):

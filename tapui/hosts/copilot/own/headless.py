@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.finding.discovery import holders
-from tapui.hosts.copilot.finding.stored_sessions import is_trusted
+from tapui.hosts.copilot.finding.trusted_folders import is_trusted
 from tapui.hosts.copilot.install.mcp_config import doors
 from tapui.hosts.copilot.own.own_session import (
     OwnSession,
     StartError,
+    checked_effort,
     checked_folder,
     checked_model,
     checked_name,
@@ -140,6 +141,7 @@ class HeadlessServer:
         found_program(self._environ)  # without one, nothing else that is wrong matters
         if order.name is not None:
             checked_name(order.name)
+        checked_effort(order)
         session_id = order.resume or str(uuid.uuid4())
         if session_id in self.sessions:
             raise StartError(f"session {session_id} is open here already", "held")
@@ -209,7 +211,7 @@ class HeadlessServer:
         if order.session_id not in self.sessions:
             self._uplink.send(OrderResult(order.id, "failed", "the session ended"))
             return
-        await self._leave(order.session_id, "ended by the person", order.id)
+        await self._leave(order.session_id, order.reason or "ended by the person", order.id)
 
     async def _leave(self, session_id: str, reason: str, order_id: str | None = None) -> None:
         """Close a session in the process, so that others can have it, then at the gateway."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.sdk import AttachError, left_open
 from tapui.wire.message import Mode
-from tapui.wire.steering import SessionStart, StartProblem
+from tapui.wire.steering import EFFORTS, SessionStart, StartProblem
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
@@ -74,6 +74,16 @@ class OwnSession:
             "on_event": on_event,
             "on_permission_request": left_open,
         }
+        if order.agent is not None:
+            given["agent"] = order.agent
+        if order.effort is not None:
+            given["reasoning_effort"] = order.effort
+        if order.infinite is not None:
+            given["infinite_sessions"] = {
+                "enabled": True,
+                "background_compaction_threshold": order.infinite.background,
+                "buffer_exhaustion_threshold": order.infinite.exhaustion,
+            }
         if not order.unattended:
             given |= {
                 "on_user_input_request": _never,
@@ -90,7 +100,8 @@ class OwnSession:
                 trust_working_directory="session",
                 **given,
             )
-        session = await sdk.call("start the session", making, within=CREATE_TIME)
+        with sdk.trace_context(order.traceparent):
+            session = await sdk.call("start the session", making, within=CREATE_TIME)
         if order.mode is not None:
             await _set_mode(session, order.mode)
         return session
@@ -130,6 +141,12 @@ def checked_model(order: SessionStart, environ: Mapping[str, str]) -> None:
         raise StartError("the provider needs a model: name one, or set COPILOT_MODEL")
 
 
+def checked_effort(order: SessionStart) -> None:
+    """Check the reasoning effort, of which the CLI takes any word. Raises `StartError`."""
+    if order.effort is not None and order.effort not in EFFORTS:
+        raise StartError(f"there is no effort {order.effort}; there are: {', '.join(EFFORTS)}")
+
+
 _PREFIX = "COPILOT_PROVIDER_"
 _NO_KEY = "tapui-sends-no-key-to-this-provider"
 """Stands for the key of a provider that wants none. The CLI masks a key wherever it occurs in its
@@ -158,6 +175,8 @@ def provider_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
         value = given(name.upper())
         if value is not None and value.isdecimal():
             provider[name] = int(value)
+    if (headers := given("HEADERS")) is not None:
+        provider["headers"] = headers_of(headers)
     if (command := given("API_KEY_COMMAND")) is not None:
         provider["api_key_command"] = command
         return provider
@@ -169,8 +188,21 @@ def provider_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
     return provider
 
 
+def headers_of(text: str) -> dict[str, str]:
+    """Return HTTP headers, one "Name: value" a line; what is none is left out.
+
+    A backslash and an n end a line as well: the CLI has it so, for shells.
+    """
+    found = {}
+    for line in text.replace("\\n", "\n").splitlines():
+        name, is_header, value = line.partition(":")
+        if is_header and name.strip():
+            found[name.strip()] = value.strip()
+    return found
+
+
 def with_provider(
-    environ: Mapping[str, str], *, url: str, kind: str, key: str, model: str
+    environ: Mapping[str, str], *, url: str, kind: str, key: str, headers: str, model: str
 ) -> dict[str, str]:
     """Return an environment with the provider and the model of the settings, where it has none."""
     found = dict(environ)
@@ -178,8 +210,37 @@ def with_provider(
         found |= {f"{_PREFIX}BASE_URL": url, f"{_PREFIX}TYPE": kind}
         if key:
             found[f"{_PREFIX}API_KEY"] = key
+        if headers:
+            found[f"{_PREFIX}HEADERS"] = headers
     if model and not found.get("COPILOT_MODEL"):
         found["COPILOT_MODEL"] = model
+    return found
+
+
+def with_telemetry(
+    environ: Mapping[str, str],
+    *,
+    endpoint: str,
+    exporter: str,
+    file: str,
+    source: str,
+    captures: bool,
+) -> dict[str, str]:
+    """Return an environment in which the CLI exports its spans as the settings say: the variables
+    that the SDK makes of a `TelemetryConfig`. Without an endpoint and a file it is unchanged."""
+    if not (endpoint or file):
+        return dict(environ)
+    found = dict(environ) | {
+        "COPILOT_OTEL_ENABLED": "true",
+        "COPILOT_OTEL_EXPORTER_TYPE": exporter or ("otlp-http" if endpoint else "file"),
+        "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true" if captures else "false",
+    }
+    if endpoint:
+        found["OTEL_EXPORTER_OTLP_ENDPOINT"] = endpoint
+    if file:
+        found["COPILOT_OTEL_FILE_EXPORTER_PATH"] = file
+    if source:
+        found["COPILOT_OTEL_SOURCE_NAME"] = source
     return found
 
 

@@ -1,4 +1,4 @@
-"""When the agent of a session rests, and what it writes this moment.
+"""When the agent of a session rests, what it writes and what its calls print this moment.
 
 The CLI sends `session.idle` only when the commands that go on in the background have ended, too,
 which may take hours; the agent itself rests from `assistant.idle` on. Between queued prompts and
@@ -13,6 +13,8 @@ from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.sdk import AttachError
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire import limits
+from tapui.wire.codec import raw
+from tapui.wire.host import SessionEvent
 from tapui.wire.message import NowText
 
 if TYPE_CHECKING:
@@ -64,7 +66,7 @@ class IdleDetector:
             asking = session.rpc.metadata.is_processing()
             is_busy = (await sdk.call("ask whether a turn is under way", asking)).processing
         except AttachError as error:
-            self._uplink.report(str(error), "warning")
+            self._uplink.unanswered(error)
             return  # `session.idle` will come
         if is_busy or begun != self._begun or self._is_told or _has_agents(listed.tasks):
             return
@@ -109,6 +111,51 @@ class LiveText:
     def close(self) -> None:
         """Send nothing more of the message: it is whole, or the session is gone."""
         self._of = self._text = ""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+
+_OUTPUT_INTERVAL = 0.5
+"""Seconds between two messages with the newest output of calls."""
+
+
+class LiveOutput:
+    """Tells the newest output of the calls of one session while they run.
+
+    The CLI tells of each piece. What came last is always told, also where nothing follows it.
+    """
+
+    def __init__(self, uplink: SessionUplink) -> None:
+        self._uplink = uplink
+        self._news: dict[str, dict[str, Any]] = {}
+        """What is to be told next, by call."""
+        self._told = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    def add(self, told: dict[str, Any], agent_id: str | None) -> None:
+        """Take the output of a call so far, as the wire has it."""
+        self._news[told["toolCallId"]] = told | ({"agentId": agent_id} if agent_id else {})
+        if self._timer is None:
+            loop = asyncio.get_running_loop()
+            at = max(self._told + _OUTPUT_INTERVAL, loop.time())
+            self._timer = loop.call_at(at, self._tell)
+
+    def ended(self, call_id: str) -> None:
+        """A call has ended: its result tells its output."""
+        self._news.pop(call_id, None)
+
+    def _tell(self) -> None:
+        self._timer = None
+        self._told = asyncio.get_running_loop().time()
+        news, self._news = self._news, {}
+        for told in news.values():
+            event = SessionEvent(self._uplink.id, "tool.execution_partial_result", raw(told))
+            self._uplink.send(event)
+
+    def close(self) -> None:
+        """Tell nothing more: the session is gone."""
+        self._news.clear()
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -8,13 +8,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.asks.own_questions import OwnQuestions
 from tapui.hosts.copilot.asks.permissions import Permissions, allows_all
 from tapui.hosts.copilot.asks.questions import Questions
 from tapui.hosts.copilot.sdk import AttachError, Joining, join
-from tapui.hosts.copilot.session.activity import BEGINNINGS, IdleDetector, LiveText
+from tapui.hosts.copilot.session.activity import BEGINNINGS, IdleDetector, LiveOutput, LiveText
 from tapui.hosts.copilot.session.hooks import CliHooks
 from tapui.hosts.copilot.session.ledger import Ledger, settle
-from tapui.hosts.copilot.session.opening import SessionOpening
+from tapui.hosts.copilot.session.looking import look
+from tapui.hosts.copilot.session.objective import (
+    OBJECTIVE_CHANGED,
+    TODOS_CHANGED,
+    objective_told,
+    todos_told,
+)
+from tapui.hosts.copilot.session.opening import SessionOpening, is_past_trust
 from tapui.hosts.copilot.session.prompts import Outgoing
 from tapui.hosts.copilot.session.steering import Steering
 from tapui.hosts.copilot.session.toolset import Toolset
@@ -27,6 +35,7 @@ from tapui.wire.host import (
     ApprovalAnswer,
     SessionClose,
     SessionEvent,
+    SessionLook,
     SessionUpdate,
 )
 from tapui.wire.message import OfferedTool
@@ -40,6 +49,7 @@ _EARLY = 1_000
 _SEEN = 2_000
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which the agent no longer writes the message of which it streamed pieces."""
+_TRUST = "trust this folder?"
 _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
 _CLOCK_SLACK = timedelta(seconds=5)
@@ -104,8 +114,13 @@ class AttachedSession:
         )
         self._permissions = Permissions(own)
         self._questions = Questions(own)
+        self.own_questions = OwnQuestions(own, is_headless=joining is not None)
         self._translator = translator = Translator(session_id, self.toolset.is_ours)
-        self.hooks = CliHooks(own, asks_nothing=lambda: translator.allows_all)
+        self.hooks = CliHooks(
+            own,
+            asks_nothing=lambda: translator.allows_all,
+            last_words=lambda: translator.last_words,
+        )
         self._opening = SessionOpening(
             uplink=own,
             translator=translator,
@@ -117,10 +132,14 @@ class AttachedSession:
             is_headless=joining is not None,
         )
         self.outgoing = Outgoing(own, translator.sent.by_provider)
-        self.steering = Steering(own, translator)
+        self.steering = Steering(own, translator, is_headless=joining is not None)
         self._live_text = LiveText(own)
+        self._live_output = LiveOutput(own)
         self._idle_detector = IdleDetector(own, self._rests)
         self._usage = UsageTold(own, translator.compacts)
+        self._objective = objective_told(own)
+        self._todos = todos_told(own)
+        self._asked_there = ""
 
     # Coming and going
 
@@ -175,6 +194,7 @@ class AttachedSession:
     async def _begin(self, session: "CopilotSession") -> None:
         self._uplink.session = session
         self.steering.reconnected()
+        self.own_questions.reconnected()
         try:
             settled = await settle(session, self._ledger, self.toolset.abandoned)
             if settled:
@@ -182,12 +202,15 @@ class AttachedSession:
         except (AttachError, OSError) as error:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
-        await self._opening.tell(session, self._since)
+        if await self._opening.tell(session, self._since):
+            self._asks_there(_TRUST)
         try:
             await self._permissions.recover(session)  # of calls that have just been told of
         except AttachError as error:
             self._uplink.report(f"{error}; answer in the CLI what it asks there", "warning")
         await self._usage.begin(session)
+        self._objective.begin(session)
+        self._todos.begin(session)
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
@@ -201,11 +224,13 @@ class AttachedSession:
 
     def _let_go(self) -> None:
         self._uplink.session = None
+        self._translator.shells.lost()
         self.toolset.unbind()
         self.hooks.hold()
         self._permissions.close()
         self._questions.close()
         self._live_text.close()
+        self._live_output.close()
 
     def close(self, reason: str | None, *, replaced_by: str | None = None) -> None:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced).
@@ -224,6 +249,7 @@ class AttachedSession:
         """Leave the session, which ends unless another client has it; return what went wrong."""
         session = self._uplink.session
         self.hooks.close()
+        await self.own_questions.leave()
         self._let_go()
         try:
             if session is not None:
@@ -231,6 +257,12 @@ class AttachedSession:
         except AttachError as error:
             return str(error)
         return None
+
+    def _asks_there(self, question: str) -> None:
+        """The CLI asks something in its terminal, or "" nothing any more."""
+        if question != self._asked_there:
+            self._asked_there = question
+            self._uplink.send(SessionUpdate(session_id=self.id, asks_there=question))
 
     async def detach(self, *, is_lost: bool = False) -> None:
         """Leave the session as it was found: alive, without our tools.
@@ -241,6 +273,7 @@ class AttachedSession:
         try:
             async with asyncio.timeout(_DETACH_TIME):
                 await self.hooks.leave(is_lost=is_lost)
+                await self.own_questions.leave()
                 await self.toolset.give_up()
                 self.close(None)
                 if session is not None:
@@ -280,6 +313,8 @@ class AttachedSession:
         if not self.is_open:
             return  # the gateway has closed or replaced it
         name = name_of(event)
+        if self._asked_there and is_past_trust(event):
+            self._asks_there("")
         try:
             self._tell_named(name, event)
         except (AttributeError, TypeError, ValueError) as error:
@@ -304,14 +339,25 @@ class AttachedSession:
             case "permission.completed":
                 source = data.decision_source
                 self._permissions.completed(
-                    data.request_id, data.tool_call_id, source.value if source else None
+                    data.request_id,
+                    data.tool_call_id,
+                    source.value if source else None,
+                    data.result.to_dict(),
                 )
             case "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested":
-                self._questions.asked(name, data.request_id, data.to_dict(), event.agent_id)
+                given = data.to_dict()
+                if not self.own_questions.is_own(data.request_id, given):
+                    self._questions.asked(name, data.request_id, given, event.agent_id)
             case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
-                self._questions.completed(data.request_id)
+                self._questions.completed(name, data.request_id, data.to_dict())
             case "assistant.message_delta" if event.agent_id is None:
                 self._live_text.add(data.message_id, data.delta_content)
+            case "tool.shell_output" | "tool.execution_partial_result":
+                self._translator.translate(event)
+                merged = getattr(data, "partial_output", "")
+                printed = self._translator.output_of(data.tool_call_id, merged)
+                if printed is not None:
+                    self._live_output.add(printed, event.agent_id)
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
             case "session.idle" if event.agent_id is None and not self._idle_detector.is_news(
@@ -322,6 +368,8 @@ class AttachedSession:
                 self._steered(name, event)
                 if name in _WRITTEN and event.agent_id is None:
                     self._live_text.close()
+                if name == "tool.execution_complete":
+                    self._live_output.ended(data.tool_call_id)
                 for message in self._translator.translate(event):
                     if isinstance(message, SessionUpdate) and isinstance(message.cwd, str):
                         self._permissions.folder = message.cwd
@@ -339,6 +387,8 @@ class AttachedSession:
                 self.steering.rested(is_aborted=data.aborted is True)
             case "session.model_change":
                 self.steering.model_changed(data.new_model)
+            case "capabilities.changed":
+                self.steering.capabilities_changed()
         if name in BEGINNINGS:
             self._idle_detector.began()
         elif name == "abort":
@@ -352,6 +402,10 @@ class AttachedSession:
             self._tasks.start(self._usage.turn_ended(session))
         elif name == "session.model_change":
             self._tasks.start(self._usage.threshold(session))
+        elif name == OBJECTIVE_CHANGED:
+            self._objective.changed(session)
+        elif name == TODOS_CHANGED:
+            self._todos.changed(session)
 
     def _rests(self) -> None:
         """The agent rests without `session.idle` from the CLI: commands keep running behind it."""
@@ -382,6 +436,13 @@ class AttachedSession:
 
     def _note(self, text: str) -> None:
         self.outgoing.line(text)
+
+    def look(self, asked: SessionLook) -> None:
+        """Answer what goes on in it."""
+        self._tasks.start(self._look(asked))
+
+    async def _look(self, asked: SessionLook) -> None:
+        self._uplink.send(await look(asked.id, self._uplink.session))
 
     def abort(self) -> None:
         if self._uplink.session is not None:

@@ -7,15 +7,23 @@ have written. It is read without the SDK.
 import os
 import re
 import stat
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
 
+from tapui.hosts.copilot.session.prompts import OWN_SOURCE, SENT_BACK, SentPrompts, notice_words
+from tapui.hosts.copilot.session.shells import (
+    RUNNING,
+    exit_code,
+    result_type,
+    shell_behind,
+    shell_ended,
+)
 from tapui.projection.edits import diff_lines
 from tapui.projection.summary import one_line, summary
 from tapui.projection.turns.decisions import mode_changed, model_changed
@@ -24,12 +32,16 @@ from tapui.projection.turns.session import LiveTurns, call_finished, call_starte
 from tapui.projection.turns.session_events import happened
 from tapui.wire import limits
 from tapui.wire.codec import raw
-from tapui.wire.events import ModeChanged, SessionHappened
+from tapui.wire.errors import CallError
+from tapui.wire.events import AnyEvent, CallFinished, CallStarted, ModeChanged, SessionHappened
 from tapui.wire.subjects import Call
 from tapui.wire.turns import FileChange, Turn
 
 _MOST_BYTES = 4 * 1024 * 1024
+_MOST_OPEN = 10_000
+"""Calls, shells and prompts that are remembered; the oldest is forgotten beyond that."""
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_Kept = TypeVar("_Kept")
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{3,6})Z\Z")
 _HOST = "copilot"
 _PASSED_ON = frozenset(
@@ -43,6 +55,21 @@ _PASSED_ON = frozenset(
     }
 )
 """Events whose data already has the fields of the host conversation."""
+FOLDED = _PASSED_ON | {
+    "hook.end",
+    "user.message",
+    "assistant.turn_start",
+    "assistant.message",
+    "session.usage_record",
+    "session.compaction_complete",
+    "subagent.started",
+    "tool.execution_start",
+    "tool.execution_complete",
+    "session.mode_changed",
+    "session.model_change",
+    "system.notification",
+}
+"""All events that the history is made of."""
 
 
 @dataclass(slots=True, frozen=True)
@@ -62,6 +89,8 @@ class Earlier:
 
     turns: list[Turn]
     calls: list[OpenCall]
+    prompts: dict[str, str] = field(default_factory=dict)
+    """When each prompt was given, by its event's id."""
 
 
 def read(workspace: Path, session_id: str, before: datetime, *, is_busy: bool) -> Earlier:
@@ -69,7 +98,7 @@ def read(workspace: Path, session_id: str, before: datetime, *, is_busy: bool) -
 
     With `is_busy`, the newest turn goes on. Raises `OSError` when the file cannot be read.
     """
-    history = _History(session_id, before.isoformat(timespec="microseconds")[:26] + "Z")
+    history = HistoryFold(session_id, before.isoformat(timespec="microseconds")[:26] + "Z")
     for line in _lines(workspace / "events.jsonl"):
         history.take(line)
     return history.told(is_busy=is_busy)
@@ -91,16 +120,31 @@ def _lines(path: Path) -> list[bytes]:
     return lines[1 if start else 0 : -1]
 
 
-class _History:
-    """Folds the CLI's events as the gateway folds what this host tells live."""
+class HistoryFold:
+    """Folds the CLI's events as the gateway folds what this host tells live.
 
-    def __init__(self, session_id: str, before: str) -> None:
+    `on_event` gets each event in the form in which the gateway would have recorded it, and its
+    time. A change of the model is left to the session's own row.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        before: str = "9",
+        on_event: Callable[[AnyEvent, str], None] = lambda _event, _at: None,
+    ) -> None:
         self._live = LiveTurns(session_id)
         self._before = before
+        self._on_event = on_event
         self._last = ""
         self._calls: dict[str, OpenCall] = {}
+        self._sent = SentPrompts()
         self._behind: dict[str, dict[str, str]] = {}
         """The calls whose commands went on in the background, by their shells."""
+        self._prompts: dict[str, str] = {}
+        self._is_resting = False
+        """Whether the agent has ended its turn, as far as the file tells: its last message called
+        no tool. The file has no `session.idle`."""
 
     def take(self, line: bytes) -> None:
         """Take a line; one that is no event of the CLI's changes nothing."""
@@ -108,39 +152,68 @@ class _History:
             event = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return
-        if not isinstance(event, dict):
-            return
-        name, data, at = event.get("type"), event.get("data"), _time(event.get("timestamp"))
+        if isinstance(event, dict):
+            self.take_event(event)
+
+    def take_event(self, event: Mapping[str, Any]) -> None:
+        """Take what a line holds."""
+        name, data, at = event.get("type"), event.get("data"), time_of(event.get("timestamp"))
         if not isinstance(name, str) or not isinstance(data, dict) or at is None:
             return
-        if at >= self._before:
-            return
-        agent = event.get("agentId")
-        self._fold(name, data, at, agent if isinstance(agent, str) else None)
-        self._last = max(self._last, at)
+        agent, id_ = event.get("agentId"), event.get("id")
+        if name == "user.message" and agent is None and isinstance(id_, str) and at < self._before:
+            _remember(self._prompts, id_[: limits.MAX_ID], at)
+        self.take_told(name, data, at, agent)
+
+    def take_told(self, name: str, data: dict[str, Any], at: str, agent: Any) -> None:
+        """Take an event at a time as `time_of` returns it."""
+        if at < self._before:
+            self._fold(name, data, at, agent if isinstance(agent, str) else None)
+            self._last = max(self._last, at)
 
     def told(self, *, is_busy: bool) -> Earlier:
         live = self._live
         turn = live.running
         calls = [self._calls[id_] for id_ in live.open if id_ in self._calls] if is_busy else []
         if not is_busy and turn is not None and not live.open:
-            turn.end("done", self._last)
+            self._ended()
         elif not is_busy or turn is None:
             interrupted(live, self._last)
-        return Earlier(bounded(one.told() for one in live.turns), calls)
+        return Earlier(bounded(one.told() for one in live.turns), calls, self._prompts)
+
+    def end(self) -> str:
+        """End the newest turn where nothing of it is under way; return when it all ended."""
+        if not self._live.open:
+            self._ended()
+        return self._last
+
+    def _ended(self) -> None:
+        """The turn under way ended: the file does not say so, what comes next does."""
+        if self._live.running is not None:
+            self._happened("session.idle", {}, self._last)
 
     def _fold(self, name: str, data: dict[str, Any], at: str, agent: str | None) -> None:
         live = self._live
         match name:
+            case "hook.end" if agent is None:
+                self._sent.by_hook(str(data.get("hookType")), data.get("output"))
             case "user.message" if agent is None:
-                if data.get("delivery") != "steering" and live.running is not None:
-                    live.running.end("done", self._last)
+                self._is_resting = False
+                if self._sent.take(str(data.get("content"))) is not None:
+                    self._happened("prompt.automatic", {**data, **SENT_BACK}, at)
+                    return
+                if data.get("delivery") != "steering":
+                    self._ended()
                 is_own = data.get("source") in (None, "user")
                 if data.get("isAutopilotContinuation") is True:
                     self._happened("prompt.automatic", {**data, "source": "autopilot"}, at)
                 else:
                     self._happened("user.message" if is_own else "prompt.automatic", data, at)
+            case "assistant.turn_start" if agent is None:
+                self._is_resting = False
             case "assistant.message":
+                if agent is None:
+                    self._is_resting = not data.get("toolRequests")
                 self._happened(name, {"content": data.get("content")}, at, agent)
             case "session.usage_record":
                 usage = data.get("usage")
@@ -163,19 +236,27 @@ class _History:
                         session_id=live.session_id, mode=mode, state="done", by="", source=source
                     )
                     mode_changed(live, said, at)
+                    self._on_event(said, at)
             case "session.model_change" if agent is None:
                 before, after = data.get("previousModel"), data.get("newModel")
                 if isinstance(after, str) and isinstance(before, str) and before != after:
                     model_changed(live, before, after, at)
             case "system.notification":
                 self._notified(data, at)
+                words = notice_words(data) if agent is None else None
+                if words is not None and self._is_resting:
+                    self._ended()
+                    self._happened("prompt.automatic", {"content": words, "source": OWN_SOURCE}, at)
+                    self._is_resting = False
             case _ if name in _PASSED_ON:
                 self._happened(name, data, at, agent)
 
     def _happened(self, name: str, data: Any, at: str, agent: str | None = None) -> None:
         if isinstance(data, dict):
             told = {**data, "agentId": agent} if agent is not None else data
-            happened(self._live, SessionHappened(self._live.session_id, name, raw(told)), at)
+            event = SessionHappened(self._live.session_id, name, raw(told))
+            happened(self._live, event, at)
+            self._on_event(event, at)
 
     def _started(self, data: Mapping[str, Any], at: str, agent: str | None) -> None:
         id_, tool = data.get("toolCallId"), data.get("toolName")
@@ -191,8 +272,9 @@ class _History:
             args=raw(data.get("arguments") or {}),
             agent_id=agent,
         )
-        self._calls[id_] = OpenCall(id_, tool, at, data.get("arguments"), agent)
+        _remember(self._calls, id_, OpenCall(id_, tool, at, data.get("arguments"), agent))
         call_started(self._live, call, at)
+        self._on_event(CallStarted(self._live.session_id, call), at)
 
     def _completed(self, data: Mapping[str, Any], at: str) -> None:
         id_ = data.get("toolCallId")
@@ -200,10 +282,12 @@ class _History:
             return
         began = self._calls.pop(id_)
         tool = began.tool
-        if (shell := shell_behind(data)) is not None:
+        if tool in RUNNING and (shell := shell_behind(data)) is not None:
             command = summary(tool, began.args)
-            self._behind[shell] = {"toolCallId": id_, "tool": tool, "command": command}
-        is_ok = data.get("success") is True
+            behind = {"toolCallId": id_, "tool": tool, "command": command}
+            _remember(self._behind, shell, behind)
+        ended = result_type(data)
+        is_ok = ended == "success"
         done = Call(
             id=id_,
             session_id=self._live.session_id,
@@ -214,8 +298,11 @@ class _History:
             duration=_milliseconds(began.at, at),
             exit_code=exit_code(data),
             changes=changes(data) if is_ok else None,
+            error_code=_CODES.get(ended),
         )
-        call_finished(self._live, done if is_ok else replace(done, error=_error(data)), at)
+        done = done if is_ok else replace(done, error=_error(data))
+        call_finished(self._live, done, at)
+        self._on_event(CallFinished(self._live.session_id, done), at)
 
     def _notified(self, data: Mapping[str, Any], at: str) -> None:
         ended = shell_ended(data)
@@ -224,13 +311,22 @@ class _History:
             self._happened("shell.completed", {**call, "exitCode": ended[1]}, at)
 
 
+def _remember(known: dict[str, _Kept], name: str, value: _Kept) -> None:
+    known[name] = value
+    if len(known) > _MOST_OPEN:
+        del known[next(iter(known))]
+
+
+_CODES = {"denied": CallError.DENIED, "timeout": CallError.TIMEOUT}
+
+
 def _error(data: Mapping[str, Any]) -> str:
     error = data.get("error")
     message = error.get("message") if isinstance(error, Mapping) else None
     return one_line(message) if isinstance(message, str) else "the tool failed"
 
 
-def _time(text: Any) -> str | None:
+def time_of(text: Any) -> str | None:
     """Return a time with microseconds, or None for what is none."""
     found = _TIME.match(text) if isinstance(text, str) else None
     return None if found is None else f"{found[1]}.{found[2]:0<6}Z"
@@ -242,45 +338,6 @@ def _milliseconds(began: str, ended: str) -> float | None:
     except ValueError:
         return None
     return max(round(took.total_seconds() * 1000, 3), 0.0)
-
-
-_HIGHEST = 2**31
-_SHELL_LINE = 1000
-"""Characters at the end of a result in which its shell is named."""
-_SHELL = re.compile(r"<[^<>\n]*\bshellId: ([^\s<>]{1,200})[^<>\n]*>\s*$")
-
-
-def exit_code(data: Mapping[str, Any]) -> int | None:
-    """Return the exit code of a shell's command; None for other tools."""
-    shell = data.get("shellExecution")
-    found = shell.get("exitCode") if isinstance(shell, Mapping) else None
-    result = data.get("result")
-    contents = result.get("contents") if isinstance(result, Mapping) else None
-    for content in contents if isinstance(contents, list) else ():
-        if found is None and isinstance(content, Mapping) and content.get("type") == "shell_exit":
-            found = content.get("exitCode")
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        return None
-    return int(found) if -_HIGHEST <= found < _HIGHEST else None
-
-
-def shell_behind(data: Mapping[str, Any]) -> str | None:
-    """Return the id of the shell in which a call's command goes on; None where it has ended."""
-    result = data.get("result")
-    text = result.get("content") if isinstance(result, Mapping) else None
-    if not isinstance(text, str) or exit_code(data) is not None:
-        return None
-    found = _SHELL.search(text[-_SHELL_LINE:])
-    return found[1].rstrip(".,;") if found is not None and "completed" not in found[0] else None
-
-
-def shell_ended(data: Mapping[str, Any]) -> tuple[str, int] | None:
-    """Return the shell and the exit code of which a `system.notification` tells."""
-    kind = data.get("kind")
-    if not isinstance(kind, Mapping) or kind.get("type") != "shell_completed":
-        return None
-    shell, code = kind.get("shellId"), exit_code({"shellExecution": kind})
-    return (shell, code) if isinstance(shell, str) and code is not None else None
 
 
 def changes(data: Mapping[str, Any], written: Sequence[str] = ()) -> list[FileChange] | None:

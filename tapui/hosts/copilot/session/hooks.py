@@ -7,7 +7,7 @@ gate is in force, and then could not be asked: Copilot's own question to the per
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +15,7 @@ import msgspec
 
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.text import safe_text
+from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
@@ -23,15 +24,21 @@ from tapui.wire.host import (
     PromptHeld,
     PromptPrepared,
     PromptSubmitted,
+    TurnEnd,
+    TurnEnding,
 )
 from tapui.wire.message import Error
 
 if TYPE_CHECKING:
     from copilot.session import (
+        AgentStopHookInput,
+        AgentStopHookOutput,
         PreToolUseHookInput,
         PreToolUseHookOutput,
         SectionOverride,
         SessionHooks,
+        SubagentStopHookInput,
+        SubagentStopHookOutput,
         SystemMessageSection,
         UserPromptSubmittedHookInput,
         UserPromptSubmittedHookOutput,
@@ -42,7 +49,10 @@ REASON_LENGTH = 2_000
 LEFT = "tapui is leaving the session and its providers cannot be asked; try again in a while"
 """The reason of what is refused at the end."""
 
-_Answer = HookDecision | PromptPrepared | Error
+LAST_WORDS = 4_000
+"""Characters of what the agent wrote last that the gateway gets at a turn's end: the last."""
+
+_Answer = HookDecision | PromptPrepared | TurnEnd | Error
 
 
 class CliHooks:
@@ -50,13 +60,22 @@ class CliHooks:
 
     Nothing is asked until `open()`: what comes before waits, within its time. After `close()` the
     session is no longer tapui's to govern, and every tool and prompt goes ahead. `asks_nothing`
-    says whether the CLI asks for no permission now.
+    says whether the CLI asks for no permission now, `last_words` what the agent wrote last in this
+    turn. The end of a turn waits for nothing: it is asked about while the session is open, and
+    ends without an answer.
     """
 
-    def __init__(self, uplink: SessionUplink, *, asks_nothing: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        uplink: SessionUplink,
+        *,
+        asks_nothing: Callable[[], bool],
+        last_words: Callable[[], str] = str,
+    ) -> None:
         self._uplink = uplink
         self._timing = uplink.timing
         self._asks_nothing = asks_nothing
+        self._last_words = last_words
         self._is_closed = False
         self._is_guarded = True
         """Whether a rule or a gate may refuse a tool, as far as the gateway has said."""
@@ -69,6 +88,8 @@ class CliHooks:
         return {
             "on_pre_tool_use": self._before_tool,
             "on_user_prompt_submitted": self._before_prompt,
+            "on_agent_stop": self._turn_ends,
+            "on_subagent_stop": self._subagent_ends,
         }
 
     def sections(self) -> "dict[SystemMessageSection, SectionOverride]":
@@ -116,7 +137,9 @@ class CliHooks:
                 asked.set_result(HookDecision(id_, decision, reason=LEFT))
 
     async def _ask(
-        self, question: HookPreToolUse | PromptSubmitted, limit: asyncio.Timeout | None = None
+        self,
+        question: HookPreToolUse | PromptSubmitted | TurnEnding,
+        limit: asyncio.Timeout | None = None,
     ) -> _Answer:
         """Return the gateway's answer. `limit` is lifted while the gateway asks the person."""
         asked: asyncio.Future[_Answer] = asyncio.get_running_loop().create_future()
@@ -228,6 +251,51 @@ class CliHooks:
             reason = safe_text(answer.refused, limit=REASON_LENGTH, newlines=True)
             return {"decision": "block", "reason": reason}
         return {"additionalContext": "\n\n".join(answer.context)} if answer.context else None
+
+    # Ends of turns
+
+    async def _turn_ends(
+        self,
+        given: "AgentStopHookInput",
+        _context: dict[str, str],
+    ) -> "AgentStopHookOutput | None":
+        reason = await self._go_on(given, self._last_words())
+        return None if reason is None else {"decision": "block", "reason": reason}
+
+    async def _subagent_ends(
+        self,
+        given: "SubagentStopHookInput",
+        _context: dict[str, str],
+    ) -> "SubagentStopHookOutput | None":
+        reason = await self._go_on(given, given.get("response"))
+        return None if reason is None else {"decision": "block", "reason": reason}
+
+    async def _go_on(self, given: Mapping[str, Any], said: Any) -> str | None:
+        """Return why the agent is to go on; None where its turn ends."""
+        if self._is_closed or not self._opened.is_set():
+            return None
+        if given.get("sessionId") != self._uplink.id:
+            return None
+        agent = given.get("agentId")
+        ending = TurnEnding(
+            self._uplink.new_id(),
+            self._uplink.id,
+            agent if isinstance(agent, str) and len(agent) <= limits.MAX_ID else None,
+            said[-LAST_WORDS:] if isinstance(said, str) and said else None,
+            given.get("stopHookActive") is True,
+        )
+        try:
+            async with asyncio.timeout(self._timing.turn_end):
+                answer = await self._ask(ending)
+        except TimeoutError:
+            silent = f"the gateway said nothing in {self._timing.turn_end:g} s"
+            self._uplink.report(f"a turn ended unasked: {silent}", "warning")
+            return None
+        if isinstance(answer, Error):
+            self._uplink.report(f"a turn ended unasked: {answer.message}", "warning")
+        if not isinstance(answer, TurnEnd) or answer.decision != "again":
+            return None
+        return _shown(answer.reason or "") or None
 
     async def _section(self, name: str, text: str) -> str:
         """Return a section as the providers want it; unchanged where that is not known in time."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.sdk import AttachError, LostError
 from tapui.hosts.copilot.session import history
 from tapui.hosts.copilot.session.steering import Abilities
 from tapui.hosts.copilot.session.translator import (
@@ -26,6 +26,9 @@ from tapui.wire.host import HostSession, SessionEvent, SessionHistory, SessionOp
 
 if TYPE_CHECKING:
     from copilot import CopilotClient, CopilotSession
+    from copilot.session_events import SessionEvent as CopilotEvent
+
+_PAST_TRUST = frozenset({"session.mcp_servers_loaded", "user.message", "assistant.turn_start"})
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,14 +61,13 @@ class SessionOpening:
         replaces: str | None,
     ) -> SessionOpen:
         described = await describe(client, session, cwd=self.cwd, report=self.uplink.report)
-        can = list(abilities.can)
         return SessionOpen(
             session=HostSession(
                 id=self.uplink.id,
                 foreground=foreground,
                 replaces=replaces,
                 workspace=str(self.workspace_of(session)),
-                can=[*can, "close"] if self.is_headless else can,
+                can=list(abilities.can),
                 cannot=dict(abilities.cannot),
                 ports=self.ports,
                 pid=self.pid,
@@ -76,21 +78,26 @@ class SessionOpening:
             )
         )
 
-    async def tell(self, session: "CopilotSession", since: datetime) -> None:
-        """Tell what happened before `since`, and what is under way."""
+    async def tell(self, session: "CopilotSession", since: datetime) -> bool:
+        """Tell what happened before `since`, and what is under way; return whether the CLI shows
+        its dialog about the folder."""
         report = self.uplink.report
         activity = await ask("activity", session.rpc.metadata.is_processing(), report)
         is_busy = activity is not None and activity.processing
-        calls = await self._tell_history(session, since, is_busy=is_busy)
+        earlier = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
             self.uplink.send(SessionEvent(session_id=self.uplink.id, event="session.busy"))
         await self._tell_of_subagents(session)
-        for message in self.translator.go_on(calls):
+        self.translator.prompted_before(earlier.prompts)
+        for message in self.translator.go_on(earlier.calls):
             self.uplink.send(message)
+        if is_busy or earlier.turns or self.is_headless:
+            return False
+        return await asks_for_trust(session, self.cwd)
 
     async def _tell_history(
         self, session: "CopilotSession", since: datetime, *, is_busy: bool
-    ) -> list[history.OpenCall]:
+    ) -> history.Earlier:
         workspace = self.workspace_of(session)
         read = partial(history.read, workspace, self.uplink.id, since, is_busy=is_busy)
         try:
@@ -98,16 +105,45 @@ class SessionOpening:
         except OSError as error:
             text = f"what happened before tapui came cannot be read: {error.strerror}"
             self.uplink.report(text, "warning")
-            return []
+            return history.Earlier([], [])
         if earlier.turns:
             self.uplink.send(SessionHistory(self.uplink.id, raw(earlier.turns)))
-        return earlier.calls
+        return earlier
 
     async def _tell_of_subagents(self, session: "CopilotSession") -> None:
         """Tell of the subagents that began before this host came: their calls are theirs."""
         listed = await ask("subagents", session.rpc.tasks.list(), self.uplink.report)
         for message in self.translator.subagents(listed.tasks if listed is not None else ()):
             self.uplink.send(message)
+
+
+async def asks_for_trust(session: "CopilotSession", folder: str) -> bool:
+    """Return whether a session without a prompt waits in its terminal for the person to trust its
+    folder.
+
+    The CLI has no event about that dialog. When it is answered the MCP servers are loaded, with an
+    event that the log keeps. A folder that is trusted for one session is not in its list.
+    """
+    from copilot.rpc import EventLogReadRequest, FolderTrustCheckParams
+
+    rpc = session.rpc
+    try:
+        asking = rpc.permissions.folder_trust.is_trusted(FolderTrustCheckParams(path=folder))
+        if (await sdk.call("ask whether the folder is trusted", asking)).trusted:
+            return False
+        read = await sdk.call("read its events", rpc.event_log.read(EventLogReadRequest()))
+    except AttachError:
+        return False  # an older CLI: what it asks is then not known
+    names = {one.type.value for one in read.events}
+    is_whole = "session.start" in names and not read.has_more
+    return is_whole and not any(is_past_trust(one) for one in read.events)
+
+
+def is_past_trust(event: "CopilotEvent") -> bool:
+    """Return whether an event comes only once the CLI's dialog about its folder is answered."""
+    if event.type.value == "session.info":
+        return getattr(event.data, "info_type", "") == "mcp"
+    return event.type.value in _PAST_TRUST
 
 
 T = TypeVar("T")
@@ -135,9 +171,12 @@ them there are depends on the system and the model."""
 
 
 async def ask(what: str, answer: Coroutine[Any, Any, T], report: Report) -> T | None:
-    """Await something that a session can be shown without; what fails is reported."""
+    """Await something that a session can be shown without; what fails is reported, but not for
+    each question where the connection has ended."""
     try:
         return await sdk.call(f"ask for the session's {what}", answer)
+    except LostError:
+        return None
     except AttachError as error:
         report(str(error), "warning")
         return None
@@ -173,7 +212,9 @@ async def describe(
         "mode": as_mode(mode.value) if mode else None,
         "model": model.model_id if model else None,
         "effort": (model.reasoning_effort or "") if model else None,
-        "agents": [as_agent(one.name, one.tools) for one in agents.agents] if agents else None,
+        "agents": [as_agent(one.name, one.tools, one.description) for one in agents.agents]
+        if agents
+        else None,
         "reserved_tools": sorted(
             UNLISTED_TOOLS.union(one.name for one in own.tools)
             if own

@@ -1,9 +1,9 @@
 """Prompts and lines that wait to go into one session, in order; and from whom prompts came."""
 
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.sdk import AttachError
@@ -30,6 +30,7 @@ class _Entry:
     provider: str = ""
     is_ephemeral: bool = False
     """Whether the CLI keeps the line out of its files."""
+    traceparent: str | None = None
 
 
 class Outgoing:
@@ -49,9 +50,9 @@ class Outgoing:
         self._waiting: deque[_Entry] = deque()
         self._is_sending = False
 
-    def prompt(self, text: str, provider: str) -> None:
+    def prompt(self, text: str, provider: str, traceparent: str | None = None) -> None:
         """Send a prompt, after what was sent before; `SessionSent` goes to the gateway."""
-        self._queue(_Entry(text, None, provider))
+        self._queue(_Entry(text, None, provider, traceparent=traceparent))
 
     def line(self, text: str, level: ReportLevel = "info", *, is_ephemeral: bool = False) -> None:
         self._queue(_Entry(text, level, is_ephemeral=is_ephemeral))
@@ -90,7 +91,8 @@ class Outgoing:
     async def _send_one(self, session: "CopilotSession", entry: _Entry) -> None:
         if entry.level is None:
             self._on_prompt(entry.text, entry.provider)
-            await sdk.call("send the prompt", session.send(entry.text, mode="enqueue"))
+            with sdk.trace_context(entry.traceparent):
+                await sdk.call("send the prompt", session.send(entry.text, mode="enqueue"))
         else:
             line = safe_text(entry.text, limit=LOG_LENGTH, newlines=True)
             shown = session.log(line, level=entry.level, ephemeral=entry.is_ephemeral)
@@ -101,12 +103,18 @@ _REMEMBERED = 100
 """So many texts are awaited as prompts; the oldest is forgotten beyond that."""
 
 
+SENT_BACK = {"source": "hook", "delivery": "steering"}
+"""Fields of the prompt of a hook that sent the agent back: a step of the turn under way."""
+Sender = Literal["person", "provider", "hook"]
+
+
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """Who had a prompt sent: a provider, or the person at a tower."""
+    """Who had a prompt sent: the person at a tower, a provider, or a hook that sent the agent back
+    at the end of its turn."""
 
-    by: str
-    is_person: bool
+    sender: Sender
+    by: str = ""
 
 
 class SentPrompts:
@@ -117,15 +125,24 @@ class SentPrompts:
         """By text, in the order in which they were sent."""
 
     def by_provider(self, prompt: str, provider: str = "") -> None:
-        self._note(prompt, Sent(provider, is_person=False))
+        self._note(prompt, Sent("provider", provider))
 
     def by_person(self, text: str, tower: str) -> None:
-        self._note(text, Sent(tower, is_person=True))
+        self._note(text, Sent("person", tower))
+
+    def by_hook(self, hook: str, output: object) -> None:
+        """Take what a hook answered: of one that sent the agent back the reason becomes a prompt,
+        to which the CLI names no source."""
+        if hook != "agentStop" or not isinstance(output, dict) or output.get("decision") != "block":
+            return
+        reason = output.get("reason")
+        if isinstance(reason, str):
+            self._note(reason, Sent("hook"))
 
     def withdraw(self, text: str) -> None:
         """Forget a text of the person: it will not become a prompt."""
         sent = self._awaited.get(text)
-        mine = next((one for one in sent or () if one.is_person), None)
+        mine = next((one for one in sent or () if one.sender == "person"), None)
         if sent is not None and mine is not None:
             sent.remove(mine)
             if not sent:
@@ -145,3 +162,31 @@ class SentPrompts:
         self._awaited.setdefault(text, deque()).append(sent)
         if len(self._awaited) > _REMEMBERED:
             self._awaited.popitem(last=False)
+
+
+OWN_SOURCE = "host-Copilot"
+"""The `source` of a prompt that the CLI itself began a turn with."""
+
+
+def notice_words(data: Mapping[str, Any]) -> str | None:
+    """Return what a `system.notification` tells the agent: `shell “npm test” completed`.
+
+    None for one that begins no turn, and for one of a kind that is not known.
+    """
+    kind = data.get("kind")
+    if not isinstance(kind, Mapping):
+        return None
+    match kind:
+        case {"type": "shell_completed" | "shell_detached_completed", "shellId": shell}:
+            return f"shell “{kind.get('description') or shell}” completed"
+        case {"type": "agent_completed", "agentType": agent, "status": status}:
+            return f"agent “{kind.get('displayName') or agent}” {status}"
+        case {"type": "agent_idle", "agentType": agent}:
+            return f"agent “{kind.get('displayName') or agent}” waits for a message"
+        case {"type": "new_inbox_message", "senderName": sender}:
+            return f"a message of “{sender}” came in"
+        case {"type": "workflow_completed", "workflowName": workflow, "status": status}:
+            return f"workflow “{workflow}” {status}"
+        case {"type": "unclassified"}:
+            return "a notification came in"
+    return None

@@ -6,11 +6,13 @@ A turn that is stopped takes along what waited for its end: the CLI drops it.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.asks.own_questions import unaskable
 from tapui.hosts.copilot.sdk import PACKAGE, AttachError, UnknownMethodError
 from tapui.hosts.copilot.session.translator import Translator
 from tapui.hosts.copilot.uplink import SessionUplink
@@ -34,6 +36,7 @@ from tapui.wire.steering import (
 
 if TYPE_CHECKING:
     from copilot import CopilotSession
+    from copilot.session import Attachment
 
 _REST_INTERVAL = 0.1
 _REMEMBERED = 200
@@ -52,8 +55,10 @@ class Steering:
         self,
         uplink: SessionUplink,
         translator: Translator,
+        *,
+        is_headless: bool = False,
     ) -> None:
-        self.abilities = Abilities()
+        self.abilities = Abilities(is_headless=is_headless)
         self._uplink = uplink
         self._translator = translator
         self._sending = asyncio.Lock()
@@ -82,6 +87,10 @@ class Steering:
         """A turn is over: what waited for its end has become a prompt, or never will."""
         if self._waiting:
             self._uplink.spawn(self._look_after(_STOPPED if is_aborted else _REMOVED))
+
+    def capabilities_changed(self) -> None:
+        if self._uplink.session is not None and self.abilities.look(self._uplink.session):
+            self._tell_abilities()
 
     def model_changed(self, model: str) -> None:
         if self._model is not None and self._model.value == model:
@@ -134,6 +143,9 @@ class Steering:
 
     def _lacks(self, ability: Ability) -> None:
         self.abilities.refused(ability)
+        self._tell_abilities()
+
+    def _tell_abilities(self) -> None:
         can, cannot = list(self.abilities.can), dict(self.abilities.cannot)
         self._uplink.send(SessionUpdate(self._uplink.id, can=can, cannot=cannot))
 
@@ -164,9 +176,12 @@ class Steering:
                 "immediate" if order.way == "now" and is_busy else "enqueue"
             )
             session = self._bound
+            attachments = await asyncio.to_thread(_attached, order.attachments)
             self._translator.sent.by_person(order.text, order.sender or "")
+            sending = session.send(order.text, mode=mode, attachments=attachments or None)
             try:
-                id_ = await sdk.call("send the text", session.send(order.text, mode=mode))
+                with sdk.trace_context(order.traceparent):
+                    id_ = await sdk.call("send the text", sending)
             except AttachError:
                 self._translator.sent.withdraw(order.text)
                 raise
@@ -287,6 +302,23 @@ class Steering:
         self._uplink.send(answer)
 
 
+def _attached(paths: Sequence[str]) -> "list[Attachment]":
+    """Return files and folders in the SDK's words. Raises `AttachError` for what is not there.
+
+    The SDK cannot read the prompt's event where one has no name to show.
+    """
+    found: list[Attachment] = []
+    for path in paths:
+        name = Path(path).name or path
+        if Path(path).is_dir():
+            found.append({"type": "directory", "path": path, "displayName": name})
+        elif Path(path).is_file():
+            found.append({"type": "file", "path": path, "displayName": name})
+        else:
+            raise AttachError(f"{path} is no file and no folder, so the text was not sent")
+    return found
+
+
 def _ability(order: Wanted) -> Ability:
     match order:
         case SessionTell(way="now"):
@@ -313,6 +345,7 @@ METHODS: Mapping[Ability, tuple[str, ...]] = {
     "model": ("rpc.model.switch_to", "rpc.model.list"),
     "effort": ("rpc.model.set_reasoning_effort",),
     "label": ("rpc.name.set",),
+    "ask": ("rpc.ui.elicitation", "rpc.ui.handle_pending_elicitation"),
 }
 """What each order needs of the SDK's session."""
 _OLD_SDK = "this Copilot SDK has no %s; update it: %s"
@@ -322,19 +355,28 @@ _OLD_CLI = "this Copilot CLI does not know the request; update it: copilot updat
 class Abilities:
     """What can be ordered of one session, as far as is known."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_headless: bool = False) -> None:
         self.can: list[str] = []
         self.cannot: dict[str, str] = {}
+        self._is_headless = is_headless
 
-    def look(self, session: "CopilotSession") -> None:
+    def look(self, session: "CopilotSession") -> bool:
+        """Find out what there is; return whether that is news."""
+        former = (self.can, dict(self.cannot))
         self.can = []
+        self.cannot.pop("ask", None)  # what the CLI shows may change
         for ability, methods in METHODS.items():
             lacking = next((one for one in methods if not _has(session, one)), None)
             if lacking is not None:
                 update = install_line(PACKAGE, "--upgrade")
                 self.cannot[ability] = _OLD_SDK % (lacking, update)
+            elif ability == "ask" and (why := unaskable(session, is_headless=self._is_headless)):
+                self.cannot[ability] = why
             elif ability not in self.cannot:
                 self.can.append(ability)
+        if self._is_headless:
+            self.can.append("close")
+        return (self.can, self.cannot) != former
 
     def refused(self, ability: Ability) -> None:
         """The CLI does not know the request behind an order."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.asks.permissions import asks_about_extension
 from tapui.hosts.copilot.sdk import AttachError, NoAnswerError
 from tapui.hosts.copilot.session.ledger import WORDS, Ledger, fail
 from tapui.hosts.copilot.uplink import SessionUplink
@@ -54,7 +55,7 @@ _STAYS_OUT = (
 CONSENT_TIME = 24 * 3600.0
 """Seconds that the person may take to say whether tapui's extension may have what it needs."""
 ASKED_TIME = 2.0
-"""Seconds after which tools that are not taken yet wait for the person."""
+"""Seconds after which tools that are not taken yet may wait for the person: the CLI is asked."""
 
 
 def needs_no_prompt(tool: OfferedTool) -> bool:
@@ -84,8 +85,8 @@ class _Call:
 class Toolset:
     """The tools of one session.
 
-    `log` puts a line into the session's timeline. `on_consent` is called when the CLI seems to ask
-    the person before it takes the tools; without it, it is expected to take them at once.
+    `log` puts a line into the session's timeline. `on_consent` is called when the CLI asks the
+    person before it takes the tools; without it, it is expected to take them at once.
     """
 
     def __init__(
@@ -187,16 +188,25 @@ class Toolset:
         if not self._held:
             self._uplink.send(SessionUpdate(session_id=self._uplink.id, tools_revision=0))
 
-    def _wait(self, on_consent: Callable[[], None]) -> None:
+    async def _wait(self, session: "CopilotSession", on_consent: Callable[[], None]) -> None:
+        """Call `on_consent` once the CLI asks the person; it may also take long by itself."""
+        await asyncio.sleep(ASKED_TIME)
         self._tell_none()
-        on_consent()
+        try:
+            while True:
+                if await asks_about_extension(session):
+                    on_consent()
+                    break
+                await asyncio.sleep(ASKED_TIME)
+        except AttachError as error:
+            self._uplink.unanswered(error)
 
     async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
         setting = session.set_tools(self._definitions(tools))
         if self._on_consent is None:
             await sdk.call("offer the tools", setting)
         else:
-            asked = asyncio.get_running_loop().call_later(ASKED_TIME, self._wait, self._on_consent)
+            asked = self._uplink.spawn(self._wait(session, self._on_consent))
             try:
                 await sdk.call("offer the tools", setting, within=CONSENT_TIME)
             finally:

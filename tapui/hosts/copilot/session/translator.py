@@ -1,20 +1,20 @@
 """What happens in a Copilot session, put into the words of the host conversation."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, Literal, cast
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, cast
 
 from tapui.hosts.copilot.asks.permissions import ALLOW_ALL
-from tapui.hosts.copilot.session.history import (
-    OpenCall,
-    changes,
-    exit_code,
-    shell_behind,
-    shell_ended,
+from tapui.hosts.copilot.session.history import OpenCall, changes
+from tapui.hosts.copilot.session.prompts import (
+    OWN_SOURCE,
+    SENT_BACK,
+    SentPrompts,
+    notice_words,
 )
-from tapui.hosts.copilot.session.prompts import SentPrompts
+from tapui.hosts.copilot.session.shells import Shells, exit_code, result_type
 from tapui.hosts.copilot.session.usage import credits_of
 from tapui.projection.summary import summary
 from tapui.text import cut
@@ -31,6 +31,8 @@ OUTPUT_LENGTH = 64 * 1024
 ARGUMENTS_BYTES = 256 * 1024
 """Bytes that are passed on whole of a call's arguments, as JSON."""
 _MODES = ("interactive", "plan", "autopilot")
+_SOME_SERVER, _SOME_PROGRAM = "an MCP server", "another program"
+"""What answered a call, where its name is not known."""
 _PROTOCOL = "model."
 """How the names of events begin that repeat what was said to the model, whole, each turn."""
 _NO_SERVER = frozenset({"disabled", "stopped", "not_configured"})
@@ -38,6 +40,11 @@ _NO_SERVER = frozenset({"disabled", "stopped", "not_configured"})
 _NEWS = 4_096
 """Characters of what a call tells before its end that are passed on: the last."""
 _NEWS_INTERVAL = timedelta(seconds=1)
+_NOTICES = 5
+"""Notices that wait for the work that they begin; further ones are left out."""
+_AT_WORK = frozenset({"assistant.turn_start", "assistant.message", "tool.execution_start"})
+"""Events with which the agent is at work: what the CLI was told before has begun it."""
+_REMEMBERED_PROMPTS = 1_000
 _REMEMBERED_CALLS = 1_000
 """Of these many the end is awaited; the oldest is forgotten beyond that."""
 
@@ -53,9 +60,10 @@ def own_mcp_servers(servers: Iterable[Any]) -> list[str]:
     return [name for name in found if len(name) <= limits.MAX_ID][: limits.MAX_IDS]
 
 
-def as_agent(name: str, tools: list[str] | None) -> Agent:
+def as_agent(name: str, tools: list[str] | None, description: str | None) -> Agent:
     """Return a custom agent with the tools on its allowlist; None and "*" mean all."""
-    return Agent(name, None if tools is None or "*" in tools else tools)
+    about = cut(" ".join((description or "")[: 2 * limits.MAX_SUMMARY].split()), limits.MAX_SUMMARY)
+    return Agent(name, None if tools is None or "*" in tools else tools, about or None)
 
 
 def name_of(event: "CopilotEvent") -> str:
@@ -74,8 +82,10 @@ class _Started:
     at: datetime
     written: list[str]
     """Files that its command seems to write."""
-    told_at: dict[str, datetime] = field(default_factory=dict)
-    """When something was last told of it before its end, by the event's name."""
+    told_at: datetime | None = None
+    """When its progress was told last."""
+    server: str | None = None
+    """The MCP server of the CLI's whose tool it is."""
     is_seen: bool = True
     """Whether the CLI told of it; else it was read in the session's file, to which its agent can
     write."""
@@ -93,14 +103,21 @@ class Translator:
         self.session_id = session_id
         self._is_ours = is_ours
         self._calls: OrderedDict[str, _Started] = OrderedDict()
-        self._behind: OrderedDict[str, dict[str, str]] = OrderedDict()
-        """The calls whose commands keep running in the background, by their shells."""
+        self.shells = Shells()
         self.sent = SentPrompts()
         """What this host had sent: whose prompts these are is known by them."""
         self.allows_all = False
         """Whether the CLI says that it asks about nothing."""
+        self.last_words = ""
+        """The end of what the agent wrote last in its turn."""
+        self._prompts: OrderedDict[str, str] = OrderedDict()
+        """When each prompt was given, by its event's id, the newest last."""
+        self._notices: list[str] = []
+        """What the CLI told its agent by itself, and no work has followed yet."""
         self._in_use: tuple[int, int] | None = None
         """How full the context was last: its tokens, and the most that it can have."""
+        self._filled: dict[str, int | None] = {}
+        """What fills the context, in tokens."""
         self._compacts_at: int | None = None
         self.table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
@@ -124,14 +141,25 @@ class Translator:
             "abort": self._plain("reason"),
             "assistant.reasoning": self._plain("content", "reasoning_id"),
             "model.call_failure": self._plain(
-                "source", "model", "error_type", "error_code", "error_message"
+                "source",
+                "model",
+                "error_type",
+                "error_code",
+                "error_message",
+                "status_code",
+                "retry_attempt",
             ),
+            "session.snapshot_rewind": self._rewound,
+            "session.warning": self._plain("warning_type", "message", "url"),
+            "session.autopilot_stopped": self._plain("reason"),
             "commands.changed": self._commands,
             "capabilities.changed": self._capabilities,
-            "tool.execution_progress": self._tool_news("progressMessage"),
-            "tool.execution_partial_result": self._tool_news("partialOutput"),
+            "tool.execution_progress": self._tool_news,
             "tool.execution_start": self._tool_start,
             "tool.execution_complete": self._tool_complete,
+            "tool.shell_output": self._printed,
+            "external_tool.requested": self._answered_elsewhere,
+            "hook.end": self._hook_ended,
             "system.notification": self._notified,
             "subagent.started": self._subagent_started,
             "subagent.completed": self._subagent("subagent.completed"),
@@ -143,10 +171,22 @@ class Translator:
         name = name_of(event)
         translate = self.table.get(name)
         if translate is not None:
-            return translate(event, event.data)
+            begun = self._begun_itself() if name in _AT_WORK and event.agent_id is None else []
+            return begun + translate(event, event.data)
         if event.type.value != "unknown" or event.ephemeral or name.startswith(_PROTOCOL):
             return []
         return self._newer(name, event)
+
+    def _begun_itself(self) -> list[Message]:
+        """Return the prompt that the CLI gave its agent, once its work begins: some notices are
+        read much later, or never. In a turn under way it is a step of that."""
+        if not self._notices:
+            return []
+        content = _cut(", ".join(self._notices))
+        self._notices.clear()
+        return self._event(
+            "prompt.automatic", content=content, source=OWN_SOURCE, delivery="steering"
+        )
 
     def _newer(self, name: str, event: "CopilotEvent") -> list[Message]:
         """Hand on an event that this SDK does not know: of a large one its name alone."""
@@ -179,10 +219,17 @@ class Translator:
         content: str = data.content
         if event.agent_id is not None:
             return []  # what an agent tells its own subagent
+        self._prompts[str(event.id)] = _utc(event.timestamp)
+        if len(self._prompts) > _REMEMBERED_PROMPTS:
+            self._prompts.popitem(last=False)
+        self.last_words = ""
+        self._notices.clear()  # the agent reads them with this prompt
         delivery = getattr(data.delivery, "value", None)
         told = {"content": _cut(content), "delivery": delivery if delivery != "idle" else None}
         if (sent := self.sent.take(content)) is not None:
-            name = "user.message" if sent.is_person else "prompt.injected"
+            if sent.sender == "hook":
+                return self._event("prompt.automatic", content=told["content"], **SENT_BACK)
+            name = "user.message" if sent.sender == "person" else "prompt.injected"
             return self._event(name, **told, **{"from": sent.by or None})
         if data.is_autopilot_continuation:
             return self._event("prompt.automatic", **told, source="autopilot")
@@ -190,7 +237,32 @@ class Translator:
             return self._event("prompt.automatic", **told, source=data.source)
         return self._event("user.message", **told)
 
+    def _hook_ended(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        if event.agent_id is None:
+            self.sent.by_hook(data.hook_type, data.output)
+        return []
+
+    def prompted_before(self, prompts: Mapping[str, str]) -> None:
+        """Take prompts of before this host came: when each was given, by its event's id."""
+        before = [one for one in prompts.items() if one[0] not in self._prompts]
+        self._prompts = OrderedDict([*before, *self._prompts.items()][-_REMEMBERED_PROMPTS:])
+
+    def _rewound(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        """The CLI took events back: from one on, or those of a list."""
+        if event.agent_id is not None:
+            return []
+        prompts = list(self._prompts)
+        if data.event_ids:
+            gone = set(map(str, data.event_ids)) & set(prompts)
+        else:
+            first = str(data.up_to_event_id)
+            gone = set(prompts[prompts.index(first) :]) if first in self._prompts else set()
+        times = [self._prompts.pop(one) for one in gone]
+        return self._event("session.snapshot_rewind", since=min(times, default=None))
+
     def _assistant_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        if event.agent_id is None and data.content:
+            self.last_words = data.content[-_NEWS:]
         requests = [
             {"name": request.name, "args": _arguments(request.arguments)}
             for request in data.tool_requests or []
@@ -222,6 +294,11 @@ class Translator:
         if event.agent_id is not None:
             return self._event("session.context", tokens=used, limit=limit, agentId=event.agent_id)
         self._in_use = used, limit
+        self._filled = {
+            "system": data.system_tokens,
+            "tools": data.tool_definitions_tokens,
+            "conversation": data.conversation_tokens,
+        }
         return self._context_now()
 
     def _context_now(self) -> list[Message]:
@@ -229,7 +306,11 @@ class Translator:
             return []
         tokens, limit = self._in_use
         return self._event(
-            "session.context", tokens=tokens, limit=limit, compactsAt=self._compacts_at
+            "session.context",
+            tokens=tokens,
+            limit=limit,
+            compactsAt=self._compacts_at,
+            **self._filled,
         )
 
     def compacts(self, at: int | None) -> list[Message]:
@@ -275,7 +356,9 @@ class Translator:
         return self._update(event, cwd=data.cwd)
 
     def _agents(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(event, agents=[as_agent(one.name, one.tools) for one in data.agents])
+        return self._update(
+            event, agents=[as_agent(one.name, one.tools, one.description) for one in data.agents]
+        )
 
     def _mcp_servers(self, event: "CopilotEvent", data: Any) -> list[Message]:
         return self._update(event, mcp_servers=own_mcp_servers(data.servers))
@@ -284,14 +367,17 @@ class Translator:
         if self._is_ours(data.tool_name):
             return self._unasked(data.tool_call_id)
         shell = getattr(data, "shell_tool_info", None)
+        is_mcp = data.mcp_server_name is not None or data.mcp_tool_name is not None
         self._calls[data.tool_call_id] = _Started(
             data.tool_name,
             data.arguments,
             event.timestamp,
             list(shell.possible_paths) if shell and shell.has_write_file_redirection else [],
+            server=(data.mcp_server_name or _SOME_SERVER)[: limits.MAX_ID] if is_mcp else None,
         )
         if len(self._calls) > _REMEMBERED_CALLS:
             self._calls.popitem(last=False)
+        self.shells.started(data.tool_call_id, data.tool_name, is_mcp=is_mcp)
         return self._event(
             "tool.execution_start",
             toolCallId=data.tool_call_id,
@@ -342,42 +428,45 @@ class Translator:
         ui = None if elicitation is None else {"elicitation": elicitation}
         return self._event(name_of(event), ui=ui)
 
-    def _tool_news(self, key: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
-        """Return a translation of what a call tells before its end: the newest, once a second.
+    def _tool_news(self, event: "CopilotEvent", data: Any) -> list[Message]:
+        """Tell what a call tells of its progress: the newest, once a second."""
+        started = self._calls.get(data.tool_call_id)
+        if started is None:
+            return []  # one of ours, or begun before we came
+        if started.told_at is not None and event.timestamp - started.told_at < _NEWS_INTERVAL:
+            return []
+        started.told_at = event.timestamp
+        text = data.progress_message[-_NEWS:]
+        told = {"toolCallId": data.tool_call_id, "tool": started.tool, "progressMessage": text}
+        return self._event(name_of(event), **told, agentId=event.agent_id)
 
-        The CLI tells it with each piece of output, and a partial result repeats those before it.
-        """
-
-        def translate(event: "CopilotEvent", data: Any) -> list[Message]:
-            started = self._calls.get(data.tool_call_id)
-            name = name_of(event)
-            if started is None:
-                return []  # one of ours, or begun before we came
-            last = started.told_at.get(name)
-            if last is not None and event.timestamp - last < _NEWS_INTERVAL:
-                return []
-            started.told_at[name] = event.timestamp
-            text = data.progress_message if key == "progressMessage" else data.partial_output
-            told = {"toolCallId": data.tool_call_id, "tool": started.tool, key: text[-_NEWS:]}
-            return self._event(name, **told, agentId=event.agent_id)
-
-        return translate
+    def output_of(self, call_id: str, merged: str = "") -> dict[str, Any] | None:
+        """Return what a call under way has printed so far, as the wire has it; None for a call that
+        is not known. `merged` is what the CLI tells in a partial result: of its own commands the
+        pieces are read, as the CLI will no longer tell it otherwise."""
+        started = self._calls.get(call_id)
+        text = self.shells.newest(call_id) or merged
+        if started is None or not text:
+            return None
+        return {
+            "toolCallId": call_id,
+            "tool": started.tool,
+            "partialOutput": text[-limits.MAX_LIVE_OUTPUT :],
+        }
 
     def _tool_complete(self, event: "CopilotEvent", data: Any) -> list[Message]:
         started = self._calls.pop(data.tool_call_id, None)
         if started is None:
             return []  # one of ours, or begun before we came
         told = data.to_dict()
-        if (shell := shell_behind(told)) is not None:
-            command = summary(started.tool, _arguments(started.args))
-            self._behind[shell] = {
-                "toolCallId": data.tool_call_id,
-                "tool": started.tool,
-                "command": command,
-            }
-            if len(self._behind) > _REMEMBERED_CALLS:
-                self._behind.popitem(last=False)
-        kind: Literal["success", "failure"] = "success" if data.success else "failure"
+        command = summary(started.tool, _arguments(started.args))
+        call = {"toolCallId": data.tool_call_id, "tool": started.tool, "command": command}
+        by = started.server
+        if by is None and not self.shells.is_own(data.tool_call_id):
+            by = _SOME_PROGRAM
+        shell, ended = self.shells.completed(told, call, event.agent_id)
+        of_shell = {"shell": shell}
+        kind = result_type(told)
         output = data.result.content if data.result is not None else None
         if not data.success and data.error is not None:
             output = data.error.message
@@ -391,16 +480,35 @@ class Translator:
             durationMs=round((event.timestamp - started.at).total_seconds() * 1000, 3),
             exitCode=exit_code(told),
             changes=changes(told, started.written),
+            **of_shell,
+            answeredBy=by,
             agentId=event.agent_id,
-        )
+        ) + self._shell_ended(event, ended)
+
+    def _printed(self, event: "CopilotEvent", data: Any) -> list[Message]:  # noqa: ARG002
+        self.shells.printed(data.tool_call_id, data.sequence, data.text)
+        return []
+
+    def _answered_elsewhere(
+        self,
+        event: "CopilotEvent",  # noqa: ARG002
+        data: Any,
+    ) -> list[Message]:
+        self.shells.answered_elsewhere(data.tool_call_id)
+        return []
 
     def _notified(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        """A command that went on in the background has ended."""
-        ended = shell_ended(data.to_dict())
-        call = self._behind.pop(ended[0], None) if ended is not None else None
-        if ended is None or call is None:
+        """The CLI tells its agent something, such as that a command in the background has ended."""
+        told = data.to_dict()
+        words = notice_words(told) if event.agent_id is None else None
+        if words is not None and len(self._notices) < _NOTICES:
+            self._notices.append(words)
+        return self._shell_ended(event, self.shells.notified(told, event.agent_id))
+
+    def _shell_ended(self, event: "CopilotEvent", ended: dict[str, Any] | None) -> list[Message]:
+        if ended is None:
             return []
-        return self._event("shell.completed", **call, exitCode=ended[1], agentId=event.agent_id)
+        return self._event("shell.completed", **ended, agentId=event.agent_id)
 
     def _subagent_started(self, event: "CopilotEvent", data: Any) -> list[Message]:
         started = self._calls.get(data.tool_call_id)
@@ -450,6 +558,10 @@ def _arguments(args: Any) -> Any:
     if len(bytes(given)) <= ARGUMENTS_BYTES:
         return given
     return {"truncated": _cut(bytes(given).decode())}
+
+
+def _utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _milliseconds(duration: timedelta | None) -> float | None:

@@ -1,6 +1,16 @@
 """Plans that wait for approval, as forms."""
 
-from tapui.hosts.copilot.asks.questions import plan_form
+from typing import Any
+
+import msgspec
+import pytest
+
+from tapui.hosts.copilot.asks.permissions import Permissions
+from tapui.hosts.copilot.asks.questions import Questions, plan_form
+from tapui.hosts.copilot.uplink import SessionUplink
+from tapui.wire.host import ApprovalRequest, ApprovalWithdraw
+from tapui.wire.message import Message
+from tests.rig.waiting import until_async
 
 DETAIL = {
     "summary": "Look, then leap",
@@ -17,10 +27,88 @@ def test_a_plan_is_shown_whole_with_what_may_follow() -> None:
     then = form["requestedSchema"]["properties"]["then"]
     assert then["enum"] == ["interactive", "autopilot", "exit_only"]
     assert then["default"] == "autopilot"
+    assert then["enumNames"][2] == "leave plan mode, do not run the plan"
+    assert form["refusal"] in form["requestedSchema"]["properties"]
     assert form["requestedSchema"]["required"] == []
 
 
 def test_a_plan_without_anything_is_still_a_form() -> None:
     form = plan_form({})
-    assert (form["message"], form["plan"]) == ("The plan is ready:", "")
+    assert (form["message"], "plan" in form) == ("The plan is ready:", False)
     assert form["requestedSchema"]["properties"]["then"]["enum"] == []
+
+
+def uplink(sent: list[Message]) -> SessionUplink:
+    return SessionUplink(
+        sent.append,
+        lambda: "c1",
+        lambda _text, _level: None,
+        None,  # type: ignore[arg-type]
+        None,  # type: ignore[arg-type]
+        id="s1",
+        spawn=lambda work: work.close(),
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "decision", "reason"),
+    [
+        ("exit_plan_mode", {"approved": True, "selectedAction": "exit_only"}, "approve", None),
+        ("exit_plan_mode", {"approved": False, "feedback": "use pnpm"}, "deny", "use pnpm"),
+        ("exit_plan_mode", {}, None, None),
+        ("elicitation", {"action": "accept", "content": {"a": 1}}, "approve", None),
+        ("elicitation", {"action": "decline"}, "deny", None),
+        ("elicitation", {"action": "cancel"}, "deny", None),
+        ("elicitation", {}, None, None),
+        ("user_input", {"answer": "red", "wasFreeform": False}, "approve", None),
+        ("user_input", {}, None, None),
+    ],
+)
+def test_an_answer_in_the_cli_says_what_it_was(
+    asked: str, said: dict[str, Any], decision: str | None, reason: str | None
+) -> None:
+    sent: list[Message] = []
+    questions = Questions(uplink(sent))
+    questions.asked(f"{asked}.requested", "r1", {"requestId": "r1", "message": "?"})
+    questions.completed(f"{asked}.completed", "r1", {"requestId": "r1", **said})
+    assert sent[1] == ApprovalWithdraw("r1", "cli", decision, reason)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("result", "source", "withdrawn"),
+    [
+        ({"kind": "approved"}, "human_response", ("cli", "approve", None)),
+        ({"kind": "approved-for-session"}, "human_response", ("cli", "approve", None)),
+        (
+            {"kind": "denied-interactively-by-user", "feedback": "use pnpm"},
+            "human_response",
+            ("cli", "deny", "use pnpm"),
+        ),
+        ({"kind": "denied-by-rules"}, "host_policy", ("cli-rule", "deny", None)),
+        (
+            {"kind": "denied-by-permission-request-hook", "message": "no"},
+            "host_policy",
+            ("cli-rule", "deny", "no"),
+        ),
+        ({"kind": "cancelled", "reason": "Session aborted"}, None, (None, None, None)),
+        ({"kind": "of a newer CLI"}, None, ("cli", None, None)),
+    ],
+)
+async def test_a_permission_answered_in_the_cli_says_what_it_was(
+    result: dict[str, Any], source: str | None, withdrawn: tuple[str | None, ...]
+) -> None:
+    sent: list[Message] = []
+    permissions = Permissions(uplink(sent))
+    permissions.requested("r1", {"kind": "url", "url": "https://example.org"})
+    await until_async(lambda: bool(sent), what="the request is shown")
+    permissions.completed("r1", "call-1", source, result)
+    assert sent[1] == ApprovalWithdraw("r1", *withdrawn)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("source", "takes"), [({}, True), ({"elicitationSource": "db"}, False)])
+def test_a_form_of_the_agents_own_takes_other_answers(source: Any, takes: bool) -> None:
+    sent: list[Message] = []
+    Questions(uplink(sent)).asked("elicitation.requested", "r1", {"message": "?", **source})
+    (asked,) = sent
+    assert isinstance(asked, ApprovalRequest)
+    assert (msgspec.json.decode(asked.detail).get("allowFreeform") is True) is takes

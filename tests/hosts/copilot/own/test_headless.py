@@ -10,15 +10,18 @@ from typing import Any
 import pytest
 
 from tapui.hosts.copilot.finding.discovery import holders
-from tapui.hosts.copilot.finding.stored_sessions import is_trusted
+from tapui.hosts.copilot.finding.trusted_folders import is_trusted
 from tapui.hosts.copilot.own.own_session import (
     StartError,
+    checked_effort,
     checked_folder,
     checked_model,
     checked_name,
+    headers_of,
     model_of,
     provider_of,
     with_provider,
+    with_telemetry,
 )
 from tapui.wire.steering import SessionStart
 
@@ -90,17 +93,34 @@ def test_a_provider_is_what_the_environment_says() -> None:
 
 
 def test_the_environment_goes_before_the_settings() -> None:
-    given = {"url": "http://127.0.0.1:1/v1", "kind": "anthropic", "key": "secret", "model": "m"}
+    provider = {"url": "http://127.0.0.1:1/v1", "kind": "anthropic", "key": "secret"}
+    given = {**provider, "headers": "X-Tenant: a:b", "model": "m"}
     found = with_provider({"HOME": "/h"}, **given)
     assert provider_of(found) == {
         "type": "anthropic",
         "base_url": "http://127.0.0.1:1/v1",
         "api_key": "secret",
+        "headers": {"X-Tenant": "a:b"},
     }
     assert (model_of(found), found["HOME"]) == ("m", "/h")
     own = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:2/v1", "COPILOT_MODEL": "mine"}
     assert with_provider(own, **given) == own
-    assert with_provider({}, url="", kind="openai", key="k", model="") == {}
+    assert with_provider({}, url="", kind="openai", key="k", headers="A: b", model="") == {}
+
+
+def test_headers_are_lines_as_the_cli_has_them() -> None:
+    assert headers_of("X-Key: a\nX-Tenant : b: c\\nX-Empty:\n: none\nno header\n") == {
+        "X-Key": "a",
+        "X-Tenant": "b: c",
+        "X-Empty": "",
+    }
+
+
+def test_an_effort_that_there_is_not_is_refused() -> None:
+    with pytest.raises(StartError, match="there is no effort huge; there are: none, minimal, low"):
+        checked_effort(SessionStart("x", "/", effort="huge"))
+    checked_effort(SessionStart("x", "/", effort="high"))
+    checked_effort(SessionStart("x", "/"))
 
 
 def test_a_provider_without_a_model_is_refused() -> None:
@@ -142,3 +162,41 @@ def test_who_holds_a_session(tmp_path: Path) -> None:
     assert holders(tmp_path, "s1") == [os.getpid()]
     os.utime(folder / f"inuse.{os.getpid()}.lock", (0, 0))  # of a process with the same id
     assert holders(tmp_path, "s1") == []
+
+
+OFF: dict[str, Any] = {
+    "endpoint": "", "exporter": "", "file": "", "source": "", "captures": False,
+}  # fmt: skip
+
+
+def test_without_an_endpoint_and_a_file_the_environment_is_the_persons() -> None:
+    own = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://mine", "PATH": "/bin"}
+    assert with_telemetry(own, **(OFF | {"captures": True, "source": "x"})) == own
+
+
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        ({"endpoint": "http://h"}, "otlp-http"),
+        ({"file": "/f"}, "file"),
+        ({"endpoint": "http://h", "file": "/f"}, "otlp-http"),
+        ({"endpoint": "http://h", "file": "/f", "exporter": "file"}, "file"),
+    ],
+)
+def test_the_cli_exports_its_spans_as_the_settings_say(given: dict[str, str], kind: str) -> None:
+    own = {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
+    found = with_telemetry(own, **(OFF | given))
+    assert found["COPILOT_OTEL_ENABLED"] == "true"
+    assert found["COPILOT_OTEL_EXPORTER_TYPE"] == kind
+    assert found["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] == "false"
+    assert found.get("OTEL_EXPORTER_OTLP_ENDPOINT") == given.get("endpoint")
+    assert found.get("COPILOT_OTEL_FILE_EXPORTER_PATH") == given.get("file")
+
+
+def test_the_variables_are_those_that_the_sdk_sets() -> None:
+    import copilot.client
+
+    source = Path(copilot.client.__file__).read_text("utf-8")
+    every = OFF | {"endpoint": "http://h", "file": "/f", "source": "s", "captures": True}
+    for name in with_telemetry({}, **every):
+        assert f'env["{name}"]' in source, name

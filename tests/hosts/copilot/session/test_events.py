@@ -86,9 +86,30 @@ def test_a_command_that_goes_on_behind_its_call_tells_its_exit_code_later(
     translator.translate(complete(CALL, success=True, result={"content": text}))
     assert translator.translate(notified("other", 3)) == []
     call = {"toolCallId": CALL, "tool": "bash", "command": "echo hi > x.txt"}
-    ended = ("shell.completed", {**call, "exitCode": 3})
+    shell = {"id": "bg1", "isBehind": True}
+    ended = ("shell.completed", {**call, "exitCode": 3, "shell": shell})
     assert told(translator.translate(notified("bg1", 3))) == [ended]
     assert translator.translate(notified("bg1", 3)) == []
+
+
+READING = {"toolCallId": "call_2", "toolName": "read_bash", "arguments": {"shellId": "bg1"}}
+
+
+def test_what_the_cli_begins_by_itself_is_a_prompt_of_its_own(translator: Translator) -> None:
+    translator.translate(notified("bg1", 5))
+    read = recorded("assistant.message", {"messageId": "m", "content": "", "toolRequests": []})
+    prompt, message = told(translator.translate(read))
+    named = {"content": "shell “d” completed", "source": "host-Copilot", "delivery": "steering"}
+    assert (prompt, message[0]) == (("prompt.automatic", named), "assistant.message")
+    ((name, _),) = told(translator.translate(recorded("tool.execution_start", READING)))
+    assert name == "tool.execution_start"
+
+
+def test_a_notice_that_is_read_with_a_prompt_begins_nothing(translator: Translator) -> None:
+    translator.translate(notified("bg1", 5))
+    translator.translate(recorded("user.message", {"content": "go"}))
+    ((name, _),) = told(translator.translate(recorded("assistant.turn_start", {"turnId": "0"})))
+    assert name == "assistant.turn_start"
 
 
 @pytest.mark.parametrize("code", [2**40, -(2**31) - 1])
@@ -113,6 +134,32 @@ def test_prompt_of_the_person(translator: Translator) -> None:
     assert told(translator.translate(said)) == [("user.message", {"content": "please do bash"})]
 
 
+def test_a_rewind_tells_from_when_on_turns_are_undone(translator: Translator) -> None:
+    def prompt(text: str, at: str) -> str:
+        said = recorded("user.message", {"content": text}, at=at)
+        translator.translate(said)
+        return str(said.id)
+
+    def rewound(**data: Any) -> Any:
+        event = recorded("session.snapshot_rewind", {"eventsRemoved": 3, **data})
+        ((name, said),) = told(translator.translate(event))
+        assert name == "session.snapshot_rewind"
+        return said
+
+    translator.prompted_before({str(uuid.UUID(int=1)): "2026-11-21T20:00:00.000000Z"})
+    first, second, third = prompt("1", "10.000"), prompt("2", "20.500"), prompt("3", "30.000")
+    assert rewound(upToEventId=str(uuid.uuid4())) == {}
+    at = "2026-11-21T22:15:{}Z".format
+    assert rewound(upToEventId=third, eventIds=[third, str(uuid.uuid4())]) == {
+        "since": at("30.000000")
+    }
+    assert rewound(upToEventId=second) == {"since": at("20.500000")}
+    assert rewound(upToEventId=second) == {}
+    before = {"since": "2026-11-21T20:00:00.000000Z"}
+    assert rewound(upToEventId=str(uuid.UUID(int=1))) == before
+    assert rewound(upToEventId=first) == {}
+
+
 def test_prompt_that_was_injected_is_not_the_persons_and_only_once(translator: Translator) -> None:
     translator.sent.by_provider("red", "ci-watch")
     said = recorded("user.message", {"content": "red"})
@@ -127,6 +174,24 @@ def test_prompt_that_the_cli_made_is_not_the_persons(
 ) -> None:
     ((name, _),) = told(translator.translate(recorded("user.message", {"content": "go"} | mark)))
     assert name == "prompt.automatic"
+
+
+def test_the_reason_of_a_hook_that_sent_the_agent_back_goes_on_with_the_turn(
+    translator: Translator,
+) -> None:
+    said = recorded("user.message", {"content": "run it", "delivery": "queued"})
+    ended = {"hookInvocationId": "h1", "success": True}
+    blocked = {"decision": "block", "reason": "run it"}
+    for hook, output in (("preToolUse", blocked), ("agentStop", {"decision": "allow"})):
+        hooked = recorded("hook.end", {**ended, "hookType": hook, "output": output})
+        assert translator.translate(hooked) == []
+    persons = {"content": "run it", "delivery": "queued"}
+    assert told(translator.translate(said)) == [("user.message", persons)]
+    hooked = recorded("hook.end", {**ended, "hookType": "agentStop", "output": blocked})
+    assert translator.translate(hooked) == []
+    goes_on = {"content": "run it", "source": "hook", "delivery": "steering"}
+    assert told(translator.translate(said)) == [("prompt.automatic", goes_on)]
+    assert told(translator.translate(said)) == [("user.message", persons)]
 
 
 def test_prompt_that_steers_says_so(translator: Translator) -> None:
@@ -391,7 +456,7 @@ def test_agents_of_the_session_are_kept_current(translator: Translator) -> None:
             "id": name,
             "name": name,
             "displayName": name,
-            "description": "…",
+            "description": "Reviews\n changes" if name == "reviewer" else "",
             "source": "project",
             "tools": tools,
             "userInvocable": True,
@@ -399,7 +464,8 @@ def test_agents_of_the_session_are_kept_current(translator: Translator) -> None:
 
     agents = [agent("reviewer", ["greet"]), agent("free", None), agent("star", ["*"])]
     data = {"agents": agents, "errors": [], "warnings": []}
-    expected = [Agent("reviewer", ["greet"]), Agent("free", None), Agent("star", None)]
+    reviewer = Agent("reviewer", ["greet"], "Reviews changes")
+    expected = [reviewer, Agent("free", None), Agent("star", None)]
     changed = recorded("session.custom_agents_updated", data)
     assert translator.translate(changed) == [SessionUpdate("s1", agents=expected)]
     none_left = recorded("session.custom_agents_updated", {**data, "agents": []})
@@ -469,6 +535,19 @@ def test_what_says_nothing_to_a_person_is_left_out(
     assert translator.translate(recorded(kind, data)) == []
 
 
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [("denied", "denied"), ("rejected", "denied"), ("timeout", "timeout"), ("x", "failure")],
+)
+def test_a_call_that_did_not_fail_by_itself_says_why(
+    translator: Translator, code: str, kind: str
+) -> None:
+    translator.translate(bash_start())
+    error = {"message": "The user rejected this tool call", "code": code}
+    ((_, data),) = told(translator.translate(complete(CALL, success=False, error=error)))
+    assert data["result"] == {"type": kind, "output": "The user rejected this tool call"}
+
+
 def test_a_call_in_allow_all_says_who_allowed_it(translator: Translator) -> None:
     change = {"previousMode": "manual", "mode": "allow-all"}
     assert told(translator.translate(recorded("session.permissions_changed", change))) == [
@@ -507,25 +586,38 @@ def test_the_protocol_and_what_is_not_kept_are_left_out(translator: Translator, 
     assert translator.translate(ephemeral) == []
 
 
-def test_what_a_call_tells_before_its_end_comes_once_a_second(translator: Translator) -> None:
+def test_what_a_call_tells_of_its_progress_comes_once_a_second(translator: Translator) -> None:
     translator.translate(bash_start())
-    kind = "tool.execution_partial_result"
 
-    def partial(text: str, at: str) -> list[tuple[str, Any]]:
-        data = {"toolCallId": CALL, "partialOutput": text}
-        return told(translator.translate(recorded(kind, data, at=at)))
+    def progress(text: str, at: str) -> list[tuple[str, Any]]:
+        data = {"toolCallId": CALL, "progressMessage": text}
+        return told(translator.translate(recorded("tool.execution_progress", data, at=at)))
 
-    told_of = {"toolCallId": CALL, "tool": "bash"}
-    assert partial("x" * 5_000, "50.000") == [(kind, {**told_of, "partialOutput": "x" * 4_096})]
-    assert partial("more", "50.900") == []
-    assert partial("newest", "51.000") == [(kind, {**told_of, "partialOutput": "newest"})]
-    progress = {"toolCallId": CALL, "progressMessage": "half"}
-    said = recorded("tool.execution_progress", progress, at="51.100")
-    assert told(translator.translate(said)) == [
-        ("tool.execution_progress", {**told_of, "progressMessage": "half"})
-    ]
+    def as_told(text: str) -> list[tuple[str, Any]]:
+        data = {"toolCallId": CALL, "tool": "bash", "progressMessage": text}
+        return [("tool.execution_progress", data)]
+
+    assert progress("x" * 5_000, "50.000") == as_told("x" * 4_096)
+    assert progress("more", "50.900") == []
+    assert progress("newest", "51.000") == as_told("newest")
     other = {"toolCallId": "call_of_ours", "progressMessage": "half"}
     assert translator.translate(recorded("tool.execution_progress", other)) == []
+
+
+def test_the_output_of_a_call_so_far_is_its_pieces_or_what_the_cli_merged(
+    translator: Translator,
+) -> None:
+    assert translator.output_of(CALL, "line") is None
+    translator.translate(bash_start())
+    assert translator.output_of(CALL) is None
+    merged = {"toolCallId": CALL, "tool": "bash", "partialOutput": "merged"}
+    assert translator.output_of(CALL, "merged") == merged
+    for sequence, text in enumerate(["one\n", "two\n"]):
+        piece = {"toolCallId": CALL, "sequence": sequence, "text": text, "stream": "stdout"}
+        assert translator.translate(recorded("tool.shell_output", piece)) == []
+    assert translator.output_of(CALL, "merged") == {**merged, "partialOutput": "one\ntwo\n"}
+    translator.translate(complete(CALL, success=True, result={"content": "one\ntwo\n"}))
+    assert translator.output_of(CALL, "merged") is None
 
 
 @pytest.mark.parametrize(
@@ -537,6 +629,13 @@ def test_what_a_call_tells_before_its_end_comes_once_a_second(translator: Transl
             {"source": "top_level", "model": "m", "errorMessage": "429"},
             None,
         ),
+        (
+            "model.call_failure",
+            {"source": "top_level", "statusCode": 429, "retryAttempt": 0},
+            None,
+        ),
+        ("session.warning", {"warningType": "policy", "message": "no", "url": "https://x"}, None),
+        ("session.autopilot_stopped", {"reason": "task_complete"}, None),
         (
             "commands.changed",
             {"commands": [{"name": "deploy", "description": "d"}]},
@@ -562,4 +661,5 @@ def test_every_event_that_is_told_is_known_to_those_who_subscribe(translator: Tr
         "session.usage_info",
         "system.notification",
     }
-    assert translator.table.keys() - updates <= SESSION_EVENTS
+    not_told = {"external_tool.requested", "tool.shell_output", "hook.end"}
+    assert translator.table.keys() - updates - not_told <= SESSION_EVENTS

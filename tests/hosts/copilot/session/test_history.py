@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from tapui.hosts.copilot.session import history
 from tapui.projection.turns.earlier_turns import TAPUI_ENDED
-from tapui.wire.turns import FileChange, Turn, Usage
+from tapui.wire.turns import FileChange, Turn, TurnSource, Usage
 from tests.projection.test_summary import json_values
 
 AFTER = datetime(2027, 1, 1, tzinfo=UTC)
 DIFF = "\n--- a/code/a.txt\n+++ b/code/a.txt\n@@ -1,2 +1,3 @@\n one\n-two\n+2\n+2b\n"
 
 
-def event(at: int, kind: str, agent: str | None = None, **data: Any) -> bytes:
+def event(at: int, kind: str, agent: str | None = None, /, **data: Any) -> bytes:
     told = {"type": kind, "data": data, "timestamp": f"2026-11-22T07:54:{at:02}.869Z", "id": "x"}
     return json.dumps({**told, "agentId": agent} if agent else told).encode()
 
@@ -52,6 +52,28 @@ TURN = [
     event(10, "assistant.message", content="all done"),
     event(11, "assistant.turn_end", turnId="0"),
 ]  # fmt: skip
+
+
+def test_the_prompts_are_known_by_the_ids_of_their_events(tmp_path: Path) -> None:
+    earlier = history.read(written(tmp_path, *TURN), "s1", AFTER, is_busy=False)
+    assert earlier.prompts == {"x": "2026-11-22T07:54:02.869000Z"}
+
+
+def test_what_the_cli_began_by_itself_is_a_turn_with_a_name(tmp_path: Path) -> None:
+    kind = {"type": "shell_completed", "shellId": "bg1", "exitCode": 5, "description": "npm test"}
+    own = [
+        event(12, "system.notification", content="exited", kind=kind),
+        event(12, "assistant.message", content="", toolRequests=[{"name": "read_bash"}]),
+        *call(13, "t4", "read_bash", {"shellId": "bg1"}, success=True),
+        event(15, "assistant.turn_start", turnId="0"),
+        event(16, "assistant.message", content="it is red"),
+        event(17, "assistant.turn_end", turnId="0"),
+    ]
+    first, second = read(written(tmp_path, *TURN, *own))
+    assert (first.head.prompt, first.head.state) == ("go now", "done")
+    assert second.head.source == TurnSource("host", "Copilot")
+    assert second.head.prompt == "shell “npm test” completed"
+    assert [step.tool or step.kind for step in second.steps] == ["read_bash", "message"]
 
 
 def test_a_turn_is_read_as_the_cli_wrote_it(tmp_path: Path) -> None:
@@ -109,6 +131,23 @@ def test_calls_under_way_are_told_of_where_the_turn_goes_on(tmp_path: Path) -> N
     (call_,) = history.read(folder, "s1", AFTER, is_busy=True).calls
     assert (call_.id, call_.tool, call_.args) == ("t1", "edit", {"path": "/code/a.txt"})
     assert history.read(folder, "s1", AFTER, is_busy=False).calls == []
+
+
+def test_a_turn_that_was_sent_back_is_one(tmp_path: Path) -> None:
+    lines = [
+        *TURN,
+        event(12, "hook.end", hookType="agentStop",
+              output={"decision": "block", "reason": "run the tests"}),
+        event(13, "user.message", content="run the tests", delivery="queued"),
+        event(14, "assistant.message", content="they pass"),
+    ]  # fmt: skip
+    (turn,) = read(written(tmp_path, *lines))
+    assert (turn.head.source.kind, turn.head.says) == ("person", "they pass")
+    assert [(one.kind, one.summary) for one in turn.steps[-3:]] == [
+        ("message", "all done"),
+        ("prompt", "run the tests"),
+        ("message", "they pass"),
+    ]
 
 
 def test_subagents_and_other_prompts(tmp_path: Path) -> None:

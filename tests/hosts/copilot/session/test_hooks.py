@@ -17,6 +17,8 @@ from tapui.wire.host import (
     PromptHeld,
     PromptPrepared,
     PromptSubmitted,
+    TurnEnd,
+    TurnEnding,
 )
 from tapui.wire.message import Error, Message
 
@@ -40,7 +42,9 @@ class Asked:
             id="s1",
             spawn=asyncio.create_task,
         )
-        self.hooks = CliHooks(uplink, asks_nothing=lambda: self.asks_nothing)
+        self.hooks = CliHooks(
+            uplink, asks_nothing=lambda: self.asks_nothing, last_words=lambda: "all done"
+        )
         self.answers = uplink.answers
 
     def _send(self, question: Message) -> None:
@@ -60,6 +64,11 @@ class Asked:
         """Run the hook before a prompt, as the SDK does."""
         handler: Any = self.hooks.handlers()["on_user_prompt_submitted"]
         return await handler({**_base(session_id), "prompt": text}, {"session_id": "s1"})
+
+    async def stop(self, **given: Any) -> Any:
+        """Run the hook at a turn's end, as the SDK does."""
+        handler: Any = self.hooks.handlers()["on_agent_stop"]
+        return await handler({**_base("s1"), **given}, {"session_id": "s1"})
 
 
 def _base(session_id: str) -> dict[str, Any]:
@@ -307,3 +316,73 @@ async def test_what_a_rule_asks_about_is_asked_where_the_cli_asks_nothing() -> N
         "permissionDecisionReason": "your rule asks",
         "additionalContext": "and know this",
     }
+
+
+# Ends of turns
+
+
+async def test_a_turn_ends_where_the_gateway_has_nothing_to_say() -> None:
+    one = asked(lambda q: TurnEnd(q.id, "end"))
+    assert await one.stop() is None
+    assert one.questions == [TurnEnding("c0", "s1", message="all done")]
+    assert one.answers == {}
+
+
+async def test_an_agent_that_is_sent_back_reads_why() -> None:
+    one = asked(lambda q: TurnEnd(q.id, "again", "run\x1b[2J pytest"))
+    assert await one.stop(stopHookActive=True) == {
+        "decision": "block",
+        "reason": "run\\x1b[2J pytest",
+    }
+    assert one.questions[0].active
+
+
+async def test_a_subagent_is_asked_about_with_its_own_words() -> None:
+    one = asked(lambda q: TurnEnd(q.id, "again", "run pytest"))
+    handler: Any = one.hooks.handlers()["on_subagent_stop"]
+    given = {**_base("s1"), "agentId": "kid", "agentName": "task", "response": "x" * 9_000 + "end"}
+    said = await handler(given, {"session_id": "s1"})
+    assert said == {"decision": "block", "reason": "run pytest"}
+    question = one.questions[0]
+    assert (question.agent_id, question.message[-4:], len(question.message)) == (
+        "kid",
+        "xend",
+        4000,
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda q: TurnEnd(q.id, "again"),
+        lambda q: Error(ErrorCode.INTERNAL, "no", "turn.ending", id=q.id),
+    ],
+    ids=["no reason", "an error"],
+)
+async def test_what_is_no_reason_to_go_on_ends_the_turn(answer: Answer) -> None:
+    assert await asked(answer).stop() is None
+
+
+async def test_a_silent_gateway_ends_the_turn() -> None:
+    one = asked(timing=HostTiming(turn_end=0.01))
+    assert await one.stop() is None
+    assert len(one.reports) == 1
+    assert one.answers == {}
+
+
+async def test_the_end_of_a_turn_waits_for_no_session() -> None:
+    one = Asked(lambda q: TurnEnd(q.id, "again", "more"))
+    assert await one.stop() is None
+    one.hooks.open()
+    assert await one.stop(sessionId="child") is None
+    one.hooks.close()
+    assert await one.stop() is None
+    assert one.questions == []
+
+
+async def test_a_turns_end_that_waits_when_tapui_leaves_is_one() -> None:
+    one = asked()
+    waiting = asyncio.create_task(one.stop())
+    await one.came.wait()
+    one.hooks.close()
+    assert await waiting is None

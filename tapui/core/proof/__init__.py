@@ -1,0 +1,1 @@
+"""Proof: what was done in a session, as tapui itself saw it."""

@@ -1,0 +1,1 @@
+"""Reviews of monitors and of code: recorded, known again, and decided about."""

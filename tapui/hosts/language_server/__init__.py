@@ -1,0 +1,1 @@
+"""The host of conversations with GitHub's Copilot Language Server."""

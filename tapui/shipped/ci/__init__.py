@@ -1,0 +1,1 @@
+"""The provider `ci-watcher`: runs of a continuous integration, and what failed in them."""

@@ -1,0 +1,1 @@
+"""The provider `sast`: what scanners found, from SARIF files of a session's folder."""

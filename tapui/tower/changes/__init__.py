@@ -1,0 +1,1 @@
+"""What a session changed in files: the pane, the diff of a file, and patches of them."""

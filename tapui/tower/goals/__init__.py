@@ -1,0 +1,1 @@
+"""The goals of sessions: the pane, a goal's sheet with its timeline, and what the person orders."""

@@ -1,0 +1,1 @@
+"""Endings of turns: what an agent said, what really happened, and what was shown of it."""

@@ -1,0 +1,1 @@
+"""Folders of real repositories, made by git, read without it."""

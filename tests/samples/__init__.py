@@ -1,0 +1,1 @@
+"""The samples of the interface's documents, each run at a real gateway: README.md lists them."""

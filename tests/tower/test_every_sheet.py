@@ -1,0 +1,126 @@
+"""What every sheet and dialog has: the help with its signs, all commands, one label for Escape."""
+
+import ast
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from typing import Any
+
+import pytest
+from textual.command import CommandPalette
+
+import tapui.tower
+from tapui.tower.app.exit import LeavingScreen
+from tapui.tower.app.help import HelpScreen, legend
+from tapui.tower.keys.key_table import BY_ID
+from tapui.tower.textual.detail import DetailView
+from tapui.tower.textual.sheet import LiveScreen
+from tests.tower.emitters_world import watched
+from tests.tower.running import running
+from tests.tower.scripted import world
+
+for found in walk_packages(tapui.tower.__path__, "tapui.tower."):
+    import_module(found.name)
+
+
+def below(base: type[Any]) -> Iterator[type[Any]]:
+    for one in base.__subclasses__():
+        yield one
+        yield from below(one)
+
+
+SHEETS = sorted({one for one in below(LiveScreen) if "[" not in one.__name__}, key=str)
+KEYS_OF_ALL = ("close-sheet", "help", "commands")
+
+
+@pytest.mark.parametrize("sheet", SHEETS, ids=lambda one: one.__name__)
+def test_every_sheet_has_the_way_back_the_help_and_all_commands(sheet: type[Any]) -> None:
+    if sheet is LeavingScreen:
+        return  # `q` there ends at once; nothing can be done any more
+    bound = sheet._merged_bindings
+    assert bound is not None
+    for name in KEYS_OF_ALL:
+        for key in BY_ID[name].keys.split(","):
+            ids = {one.id for one in bound.key_to_bindings.get(key, ())}
+            assert name in ids or (name, key) == ("close-sheet", "q"), (name, key)
+
+
+def test_there_are_details_and_sheets_to_look_at() -> None:
+    assert len(SHEETS) > 15
+    assert len(list(below(DetailView))) > 10
+
+
+LABEL = re.compile(r"\bEsc(?:ape)? (\w+)")
+
+
+def test_escape_has_one_label_on_every_screen() -> None:
+    """Texts on screens, as they stand in the modules; docstrings are not on a screen."""
+    others = []
+    for file in sorted(Path(tapui.tower.__path__[0]).rglob("*.py")):
+        tree = ast.parse(file.read_text())
+        bodies = [node for node in ast.walk(tree) if isinstance(node, ast.Expr)]
+        docs = {id(node.value) for node in bodies if isinstance(node.value, ast.Constant)}
+        for node in ast.walk(tree):
+            is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+            if is_text and id(node) not in docs:
+                found = LABEL.findall(str(node.value))  # type: ignore[attr-defined]
+                others += [f"{file.name}: {one}" for one in found if one != "back"]
+    assert others == ["streams_pane.py: goes"], "the help of Streams says what it does there"
+    escapes = [one for one in BY_ID.values() if "escape" in one.keys.split(",") and one.offer]
+    assert {one.offer for one in escapes} == {"back"}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["enter"],
+        ["a"],
+        ["full_stop"],
+        ["full_stop", "m"],
+        ["5", "x"],
+        ["6", "enter"],
+        ["6", "m"],
+        ["r"],
+    ],
+    ids="-".join,
+)
+async def test_help_and_commands_open_over_what_is_open_and_leave_it(keys: list[str]) -> None:
+    async with running(watched(), size=(80, 24)) as rig:
+        await rig.press(*keys)
+        under = rig.app.screen
+        assert isinstance(under, LiveScreen), "something is open"
+        await rig.press("f1")
+        assert isinstance(rig.app.screen, HelpScreen)
+        assert rig.text.count("What is open") == 1
+        await rig.press("f1", "question_mark")
+        assert rig.app.screen_stack[-2] is under, "the help has no help"
+        await rig.press("escape")
+        assert rig.app.screen is under
+        await rig.press("ctrl+p")
+        assert isinstance(rig.app.screen, CommandPalette)
+        await rig.press("escape")
+        assert rig.app.screen is under
+        assert "Esc back" in rig.text
+
+
+async def test_a_command_out_of_a_sheet_goes_to_a_pane() -> None:
+    async with running(world(), size=(80, 24)) as rig:
+        await rig.press("enter")
+        await rig.app.run_action("app.go_to_pane('calls')")
+        assert rig.app.main.current_kind.id == "calls"
+        assert len(rig.app.screen_stack) == 1
+
+
+async def test_the_help_has_a_legend_of_the_signs_that_are_on_the_screen() -> None:
+    async with running(world(), size=(120, 60)) as rig:
+        await rig.press("question_mark")
+        assert "Signs on this screen" in rig.text
+        assert re.search(r"│ +→ +sent to the agent \(Streams\)", rig.text)
+        assert re.search(r"│ +✗ .*failed .*Turns", rig.text)
+
+
+def test_a_sign_that_says_one_thing_in_several_parts_stands_once() -> None:
+    parts = [("A", [("✗", "failed"), ("○", "idle")]), ("B", [("✗", "failed"), ("○", "open")])]
+    assert legend(parts) == [("✗", "failed (A, B)"), ("○", "idle (A); open (B)")]

@@ -1,0 +1,119 @@
+"""Where sessions are: folder and branch in the row, their order, their names, their terminals."""
+
+from msgspec.structs import replace
+
+from tapui.projection.requests.request_kind import session_name
+from tapui.projection.state import State
+from tapui.projection.turns.session import LiveTurns
+from tapui.tower.app.services import FolderHead
+from tapui.tower.sessions.folder_heads import EVERY
+from tapui.wire.subjects import ContextUse
+from tapui.wire.turns import SessionTurns, Turn
+from tests.rig.waiting import until_async
+from tests.tower.running import Running, running
+from tests.tower.scripted import at, session
+from tests.tower.stores import STORED, ScriptedStore
+from tests.tower.told import head
+
+_SESSIONS = (
+    ("Pairing", "/code/app", 100_000),
+    ("Gateway", "/code/infra", 20_000),
+    ("Notes", "/w/next", 50_000),
+)
+
+
+def three() -> State:
+    state = State()
+    for number, (name, cwd, used) in enumerate(_SESSIONS):
+        use = ContextUse(used, 128_000)
+        made = session(f"s{number}", name, cwd=cwd, context=use, opened_at=at(100 * (number + 1)))
+        state.sessions[made.id] = made
+    return state
+
+
+def store() -> ScriptedStore:
+    found = ScriptedStore(*STORED)
+    found.heads["/code/app"] = FolderHead("/code/app/.git", "pairing")
+    found.heads["/w/next"] = FolderHead("/code/app/.git", "next")
+    return found
+
+
+async def has_read(rig: Running, folder: str, branch: str) -> None:
+    await until_async(lambda: rig.app.heads.of(folder).branch == branch, what=branch)
+    await rig.settle()
+
+
+async def test_a_row_has_folder_and_branch_and_follows_a_checkout() -> None:
+    found = store()
+    async with running(three(), size=(160, 40), store=found) as rig:
+        await rig.press("1")
+        await has_read(rig, "/code/app", "pairing")
+        for place in ("app ⎇ pairing", "infra ", "next ⎇ next"):
+            assert place in rig.lists
+        found.heads["/code/app"] = FolderHead("/code/app/.git", "(1a2b3c4)")
+        await rig.turn(EVERY)
+        await has_read(rig, "/code/app", "(1a2b3c4)")
+        assert "app ⎇ (1a2b3" in rig.lists
+        await rig.press("end")
+        assert "branch     next" in rig.text
+
+
+async def test_a_hostile_branch_is_shown_harmlessly() -> None:
+    found = store()
+    branch = "\x1b[31m\u202e[bold]\n" + "x" * 150
+    found.heads["/code/app"] = FolderHead("/code/app/.git", branch)
+    async with running(three(), size=(200, 50), store=found) as rig:
+        await rig.press("1")
+        await has_read(rig, "/code/app", branch)
+        assert "app ⎇ " in rig.lists
+        assert "\x1b" not in rig.text
+        assert "\u202e" not in rig.text
+
+
+async def test_sessions_are_ordered_by_need_repository_context_and_age() -> None:
+    async with running(three(), size=(160, 40), store=store()) as rig:
+        await rig.press("1")
+        await has_read(rig, "/w/next", "next")
+
+        async def order(*keys: str) -> list[str]:
+            await rig.press(*keys)
+            lines = rig.lists.splitlines()[2:6]
+            return [name for line in lines for name, *_ in _SESSIONS if name in line]
+
+        assert "by need" in rig.lists
+        assert await order("s") == ["Pairing", "Notes", "Gateway"], "a work tree is with the other"
+        assert "by repository▲" in rig.lists
+        assert await order("s") == ["Gateway", "Notes", "Pairing"]
+        assert "by context▲" in rig.lists
+        assert await order("s") == ["Pairing", "Gateway", "Notes"]
+        assert "by age▲" in rig.lists
+        assert await order("S") == ["Notes", "Gateway", "Pairing"]
+        await rig.press("s")
+        assert "by need" in rig.lists
+
+
+def test_a_session_without_a_title_has_its_first_prompt_as_its_name() -> None:
+    state = three()
+    known = state.sessions["s0"]
+    assert session_name(state, "s0") == "Pairing"
+    state.sessions["s0"] = replace(known, label="app")
+    assert session_name(state, "s0") == "app", "the folder's name, as long as there is no prompt"
+    turn = Turn(head(2, "And now?", 20, session_id="s0"))
+    first = head(1, "Why does pairing flake? " * 9, 90, session_id="s0")
+    state.turns["s0"] = LiveTurns.of(SessionTurns("s0", [first], turn))
+    name = session_name(state, "s0")
+    assert name.startswith("Why does pairing flake?")
+    assert len(name) == 60
+    state.sessions["s0"] = replace(known, label="Fix it")
+    assert session_name(state, "s0") == "Fix it"
+
+
+async def test_g_goes_to_the_terminal_or_says_where_it_is() -> None:
+    found = ScriptedStore(*STORED, panes="")
+    found.fault = "it runs in pts/3, pid 1234"
+    async with running(three(), size=(120, 36), store=found) as rig:
+        await rig.press("1", "full_stop")
+        assert "go to its terminal" in rig.text
+        await rig.press("g")
+        await until_async(lambda: bool(rig.notices), what="a notice")
+        assert (len(found.asked), rig.notices) == (1, [found.fault])
