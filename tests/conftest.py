@@ -19,7 +19,7 @@ from tests.rig import faults, left_behind, machine
 from tests.rig.gateway import Gateway, Home
 from tests.rig.tmux import Tmux
 
-pytest_plugins = ["tests.rig.fault_hooks"]
+pytest_plugins = ["tests.rig.fault_hooks", "tests.rig.machine_tests"]
 
 # An example has no time limit: a busy machine would fail the test. Each run has the same examples,
 # so that none fails by the dice; others are looked for with `--hypothesis-profile=search`.

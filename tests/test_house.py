@@ -360,6 +360,7 @@ def test_the_repository_stands_alone() -> None:
     assert [str(file) for file in files if elsewhere.search(file.read_text())] == []
 
 
+@pytest.mark.machine
 def test_the_top_level_holds_what_is_agreed() -> None:
     listed = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True

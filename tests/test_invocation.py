@@ -56,6 +56,7 @@ def test_the_package_is_run_by_its_python_and_a_stranger_knows_the_name() -> Non
     assert program("/usr/lib/pytest/__main__.py", None) == "tapui"
 
 
+@pytest.mark.machine
 def test_what_a_command_prints_can_be_typed_in_a_venv_that_is_not_on_the_path(home: Home) -> None:
     argv = tapui_argv("status")
     env = home.env(PATH="/usr/bin:/bin")

@@ -40,6 +40,7 @@ def busy_thread(request: pytest.FixtureRequest) -> Iterator[None]:
     thread.join()
 
 
+@pytest.mark.machine
 @pytest.mark.usefixtures("busy_thread")
 def test_a_busy_thread_does_not_spend_the_time_of_innocent_patterns() -> None:
     pattern = RegexMatcher().compile(INNOCENT)
@@ -50,6 +51,7 @@ def test_a_busy_thread_does_not_spend_the_time_of_innocent_patterns() -> None:
     assert {shown.finds(TEXT) for _ in range(3000)} == {False}
 
 
+@pytest.mark.machine
 @pytest.mark.usefixtures("busy_thread")
 def test_a_pattern_that_takes_long_is_given_up_beside_a_busy_thread() -> None:
     pattern = RegexMatcher().compile(CATASTROPHE)

@@ -48,6 +48,7 @@ async def greeted_without_a_name(gateway: Gateway) -> object:
         return (await tower.expect("tool.outcome", id="i1")).get("data")
 
 
+@pytest.mark.machine
 def test_provider_by_hand_answers_a_call(gateway: Gateway) -> None:
     code = snippet("python", WIRE)
     lines = [line for line in code.splitlines() if line.strip()]
@@ -75,6 +76,7 @@ def test_provider_by_hand_answers_a_call(gateway: Gateway) -> None:
         provider.wait()
 
 
+@pytest.mark.machine
 async def test_provider_of_the_readme_wakes_its_session_and_has_a_gate(gateway: Gateway) -> None:
     code = snippet("python")
     assert len([line for line in code.splitlines() if line.strip()]) <= 15
@@ -117,7 +119,8 @@ def test_ci_runs_the_tests_as_the_documents_do(name: str) -> None:
     made, entered, install, run = command.split(" && ")
     assert (made, entered) == ("python3 -m venv .venv", ". .venv/bin/activate")
     ci = (ROOT / ".ci/run").read_text().splitlines()
-    ours = ['"$python" -m venv "$scratch/venv"', '. "$scratch/venv/bin/activate"', install, run]
+    ran = f'{run} --junitxml="$scratch/tests.xml" "$@" || ended=$?'
+    ours = ['"$python" -m venv "$scratch/venv"', '. "$scratch/venv/bin/activate"', install, ran]
     assert [line for line in ci if line in ours] == ours
     assert [line for line in ci if "pip install" in line and "-e" in line] == [install]
 
@@ -204,6 +207,7 @@ def test_the_readme_is_short_and_names_every_page() -> None:
     assert named == {page.stem for page in PAGES.glob("*.md")}
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(("document", "count"), [("README.md", 2), ("tapui/docs/rules.md", 6)])
 def test_the_rules_of_the_documents_are_in_force_as_they_stand(
     home: Home, document: str, count: int

@@ -33,6 +33,7 @@ def _python(script: str, *args: str) -> str:
     return done.stdout.strip()
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("line", "heard"),
     [
@@ -49,5 +50,6 @@ def test_a_program_that_cannot_start_is_heard_of_once(line: str, heard: str) -> 
     assert _python(_HEARS, line) == heard
 
 
+@pytest.mark.machine
 def test_a_module_that_is_gone_names_the_way_out_and_others_load() -> None:
     assert _python(_LOADS) == "restart tapui: it was updated"

@@ -13,6 +13,8 @@ from tapui.shipped.tools import ConsentedFiles
 from tests.emitters.config.folder import written
 from tests.folder_tools.folder import folder_with, source
 
+pytestmark = pytest.mark.machine  # a process reads the files
+
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:

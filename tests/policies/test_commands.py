@@ -507,6 +507,7 @@ def ran(machine: Path, text: str) -> set[str]:
     return set(log.read_text().split()) | made
 
 
+@pytest.mark.machine
 @given(
     st.lists(st.sampled_from(PIECES), max_size=6),
     st.lists(st.sampled_from(PIECES), max_size=8),
@@ -530,6 +531,7 @@ def test_nothing_around_an_allowed_command_makes_another_program_allowed(
     assert ran(empty_machine, text) <= {"pnpm"}, text
 
 
+@pytest.mark.machine
 def test_bash_is_watched_as_the_test_above_needs_it(empty_machine: Path) -> None:
     assert ran(empty_machine, "pnpm test; nothere; exec node") == {"pnpm", "nothere", "node"}
 

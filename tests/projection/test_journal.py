@@ -35,6 +35,7 @@ def speak(talk: Conversation, dice: Random) -> None:
             peer.say(message if kind > 3 else says.garbled(dice, message))
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("seed", range(6))
 def test_the_journal_of_a_run_is_its_state(tmp_path: Path, seed: int) -> None:
     dice, talk = Random(seed), Conversation()

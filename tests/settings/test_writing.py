@@ -159,6 +159,7 @@ def test_a_file_whose_rules_are_written_otherwise_is_left_alone(
     assert "rules could not be written" in caplog.text
 
 
+@pytest.mark.machine
 def test_rules_that_two_towers_add_at_once_are_both_there(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     texts = [f'[[rules]]\nallow = "npm {number}"\n' for number in range(16)]

@@ -17,7 +17,10 @@ from hypothesis import strategies as st
 
 from tapui.core.proof.deciding import read
 
-pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+pytestmark = [
+    pytest.mark.machine,
+    pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash"),
+]
 NOTES = '#!/bin/sh\necho "$1 $2 $PWD" >> "$NOTES"\nexit $2\n'
 
 
