@@ -80,6 +80,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the tests above."""
     folder = tmp_path_factory.mktemp("inner")
     (folder / "test_inner.py").write_text(INNER)
+    _configured(folder)
+    return folder
+
+
+def _configured(folder: Path) -> None:
     (folder / "conftest.py").write_text(
         f"import sys\nsys.path.insert(0, {str(ROOT)!r})\n"
         "pytest_plugins = ['tests.rig.machine_tests']\n"
@@ -88,7 +93,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "[pytest]\naddopts = -p xdist -p pytest_timeout -p pytest_rerunfailures -ra\n"
         "markers =\n    machine: its outcome depends on the machine\n"
     )
-    return folder
 
 
 def _run(folder: Path, *argv: str) -> "subprocess.CompletedProcess[str]":
@@ -176,6 +180,21 @@ def test_a_test_runs_at_most_as_often_as_said(
         "not-marked": 2,
         "fault": 2,
     }
+
+
+def test_a_worker_that_dies_costs_the_test_that_it_ran(tmp_path: Path) -> None:
+    passes = "".join(f"def test_{number}(): pass\n" for number in range(3))
+    for number in range(9):
+        (tmp_path / f"test_{number}.py").write_text(passes)
+    (tmp_path / "test_9.py").write_text(
+        f"import os, signal\n{passes}def test_dies(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    _configured(tmp_path)
+    done = _run(tmp_path, "pytest", "-n", "2", "--junitxml=tests.xml", "--dist=loadfile")
+    assert "1 failed, 30 passed" in done.stdout, done.stdout
+    judged = _run(tmp_path, "tests.rig.verdict", "tests.xml", str(done.returncode))
+    assert judged.returncode == 1
+    assert "crashed while running 'test_9.py::test_dies'" in judged.stdout.rpartition("FAILED ")[2]
 
 
 def test_more_failures_than_a_machine_explains_are_red_at_once() -> None:

@@ -104,6 +104,37 @@ def pytest_unconfigure() -> None:
     _uses.uninstall()
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | None:
+    """Load files in a way that a worker's death does not stop."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        """A worker that dies costs the test that it ran.
+
+        xdist 3.8 gives all files of a dead worker to the others, also those that it was done with.
+        A worker that gets such a file has nothing to run, says nothing, and is given no other: once
+        each has one, all wait for ever.
+        """
+
+        def remove_node(self, node: Any) -> str | None:
+            files = self.assigned_work.pop(node)
+            left = [name for tests in files.values() for name, done in tests.items() if not done]
+            if not left:
+                return None
+            for file, tests in files.items():
+                tests.pop(left[0], None)
+                if not all(tests.values()):
+                    self.workqueue[file] = tests
+            for other in self.assigned_work:
+                self._reschedule(other)
+            return str(left[0])
+
+    return Scheduling(config, log)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark the tests of `ROOMS`, and have each marked test run once more where it fails."""

@@ -612,6 +612,7 @@ def compare_stored(
         await settle(pilot, feed)
         await pilot.press("ctrl+o")
         await until_async(lambda: read in screen_text(app), what=lambda: screen_text(app))
+        await settle(pilot, feed)
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 

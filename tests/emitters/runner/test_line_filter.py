@@ -14,6 +14,9 @@ from tapui.runtime.system import RegexMatcher
 from tapui.wire.limits import MAX_HOOK_RULES, MAX_PATTERN
 from tapui.wire.provider import FilterRule
 
+# The filter has SIGALRM for itself, so the limit of a test cannot be that signal.
+pytestmark = pytest.mark.timeout(method="thread")
+
 CATASTROPHE = r"^(a|aa|a?a)+$"
 SLOW = "a" * 60 + "!"
 PATTERNS = [
