@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakSet
 
+from textual._context import visible_screen_stack
 from textual.app import App
 from textual.events import Key
 from textual.pilot import Pilot
@@ -79,7 +80,9 @@ class Running:
 
 
 def screen_text(app: TowerApp) -> str:
-    """Return the characters on screen."""
+    """Return the characters on screen, as the app itself puts them there: what a sheet does not
+    cover is that of the screens behind it, and what was rendered without them would stay."""
+    visible_screen_stack.set(app._background_screens)
     strips = app.screen._compositor.render_strips()
     return "\n".join(strip.text for strip in strips)
 
