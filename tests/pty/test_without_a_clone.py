@@ -32,7 +32,7 @@ def test_the_first_line_of_the_readme_shows_the_demo(tmux: Tmux, home: Home) -> 
     )
     screen = tmux.start(["sh", "-c", line], env=env, cwd=home.root)
     # What is not in uv's cache is fetched first.
-    until(lambda: screen.is_dead or screen.find("4 sessions"), within=300, what=screen.text)
+    until(lambda: screen.is_dead or screen.find("4 sessions"), within=240, what=screen.text)
     assert not screen.is_dead, screen.scrollback()
     screen.keys("q")
     assert screen.wait_dead() == 0
