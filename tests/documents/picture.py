@@ -36,31 +36,29 @@ _THEME = TerminalTheme(_BACKGROUND, _FOREGROUND, [(0, 0, 0)] * 8, [(255, 255, 25
 
 def show_sessions(screen: Screen) -> None:
     """Wait for sessions, their turns and a permission that waits."""
-    screen.wait_for(r"! \d waiting", within=60)
-    screen.wait_for(r"web page +pair", within=60)
-    screen.wait_for(r"flaky.* write ", within=60)
-    screen.wait_for(r"▸ 3 ", within=60)
+    screen.wait_for(r"! \d waiting")
+    screen.wait_for(r"web page +pair")
+    screen.wait_for(r"flaky.* write ")
+    screen.wait_for(r"▸ 3 ")
 
 
 def show_recorded(screen: Screen) -> None:
     """Open the sheet of the session whose agent says more than was recorded."""
-    screen.wait_for(r"done ○", within=60)
+    screen.wait_for(r"done ○")
     screen.type("1/Round")
-    screen.wait_for(r"/ +Round", within=60)
+    screen.wait_for(r"/ +Round")
     screen.keys("Enter", "Enter")
-    screen.wait_for(r"recorded +○ unchecked", within=60)
-    until(
-        lambda: "Round the prices (done" not in screen.text(), within=60, what="the notice is gone"
-    )
+    screen.wait_for(r"recorded +○ unchecked")
+    until(lambda: "Round the prices (done" not in screen.text(), what="the notice is gone")
 
 
 def show_answer(screen: Screen) -> None:
     """Ask the records, once there is enough to answer with."""
-    screen.wait_for(r"done ○", within=60)
+    screen.wait_for(r"done ○")
     screen.type(":query slowest-calls limit=9")
-    screen.wait_for("ask the records", within=60)
+    screen.wait_for("ask the records")
     screen.keys("Enter")
-    until(lambda: _asked(screen), within=60, what=screen.text)
+    until(lambda: _asked(screen), what=screen.text)
 
 
 def _asked(screen: Screen) -> bool:
@@ -74,9 +72,9 @@ def _asked(screen: Screen) -> bool:
 
 def show_red(screen: Screen) -> None:
     """Open the streams, with the line that says what CI failed on."""
-    screen.wait_for("sign in again", within=60)
+    screen.wait_for("sign in again")
     screen.type("3")
-    screen.wait_for("CI failed on test/auth.spec.ts", within=60)
+    screen.wait_for("CI failed on test/auth.spec.ts")
 
 
 @contextmanager

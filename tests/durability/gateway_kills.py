@@ -152,7 +152,7 @@ class Load:
             group.create_task(self.tower.run(url, internal, tower))
             for one in self.hosts:
                 group.create_task(one.run(url, internal, host))
-            await until_async(self.all_open, within=60, what="every session is open")
+            await until_async(self.all_open, what="every session is open")
             for session, provider in zip(SESSIONS, self.providers, strict=True):
                 hello = {"type": "hello", "name": f"p-{session}", "protocolVersion": 2,
                          "session": session, "tools": [GREET]}  # fmt: skip

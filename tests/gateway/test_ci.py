@@ -78,7 +78,7 @@ class Told(Watcher):
 async def offered(host: Host, tool: str) -> None:
     names: set[str] = set()
     while tool not in names:
-        told = await host.expect("tools.changed", sessionId="s1", within=60)
+        told = await host.expect("tools.changed", sessionId="s1")
         names = {one["name"] for one in told["tools"]}
 
 
@@ -103,7 +103,7 @@ async def test_it_is_added_and_asks_where_the_person_says(home: Home, folder: Pa
             await seen.host.open("s1", cwd=str(folder))
             await offered(seen.host, "list_ci_runs")
             await seen.host.invoke("s1", "list_ci_runs", {}, id_="a")
-            found = await seen.host.expect("tool.outcome", id="a", within=60)
+            found = await seen.host.expect("tool.outcome", id="a")
             assert (found["data"]["repository"], found["data"]["state"]) == ("acme/shop", "passing")
 
             def told() -> Json | None:
@@ -158,7 +158,7 @@ async def test_the_calls_that_the_skill_shows(gateway: Gateway, folder: Path) ->
             async def call(tool: str, args: str, goal: str = "") -> Json:
                 given = json.loads(args.replace("RUN", str(run)).replace("GOAL", goal))
                 await work.host.invoke("s1", tool, given, id_=tool)
-                outcome: Json = await work.host.expect("tool.outcome", id=tool, within=60)
+                outcome: Json = await work.host.expect("tool.outcome", id=tool)
                 return outcome
 
             with provider_of(gateway, hub):

@@ -155,7 +155,7 @@ async def test_many_oversized_frames_at_a_time_take_no_memory(place: Place) -> N
     result = '{"type":"tool.result","id":"x","data":"' + "x" * (MAX_FRAME_BYTES - 100) + '"}'
     await asyncio.gather(*(provider.send(result) for provider in providers))
     for provider in providers:
-        assert (await provider.expect("error", within=60))["code"] == "PAYLOAD_TOO_LARGE"
+        assert (await provider.expect("error"))["code"] == "PAYLOAD_TOO_LARGE"
     grown = psutil.Process(place.gateway.pid).memory_info().rss - before
     assert grown < 2 * MAX_FRAME_BYTES
 

@@ -13,7 +13,7 @@ from tests.rig.peers import Json
 async def offered(seen: Watcher, session: str, wanted: set[str]) -> list[Json]:
     """Wait until a session has these tools of the provider `tools`, and no others."""
     while True:
-        told = await seen.host.expect("tools.changed", sessionId=session, within=30)
+        told = await seen.host.expect("tools.changed", sessionId=session)
         tools = [one for one in told["tools"] if one["provider"] == "tools"]
         if {one["name"] for one in tools} == wanted:
             return tools

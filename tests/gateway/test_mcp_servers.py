@@ -35,7 +35,7 @@ async def call(seen: McpWatcher, session: str, name: str, **args: Any) -> Json:
     """Call a tool of the small server once the session has it; return what it says."""
     offered: Json = {"tools": []}
     while name not in {one["name"] for one in offered["tools"]}:
-        offered = await seen.host.expect("tools.changed", sessionId=session, within=30)
+        offered = await seen.host.expect("tools.changed", sessionId=session)
     await seen.host.invoke(session, name, args, id_=f"{session}-{name}")
     outcome = await seen.host.expect("tool.outcome", id=f"{session}-{name}")
     found: Json = json.loads(text_of(outcome["data"]))
@@ -128,7 +128,7 @@ async def test_ones_own_server_is_one_process_for_all_sessions_and_left_to_the_c
             seen.look()
             return ("mine", "lost") in seen.seen and seen.servers["mine"]["state"] == "ready"
 
-        await until_async(is_back, within=40, what=lambda: f"{seen.seen}")
+        await until_async(is_back, what=lambda: f"{seen.seen}")
         write_own(gateway, mine=entry(cwd=str(folder), env={"A": "${env:NOT_SET_AT_ALL}"}))
         failed = await seen.server("mine", "failed")
         assert "the variable NOT_SET_AT_ALL is not set" in failed["why"]
@@ -167,7 +167,7 @@ async def test_a_form_of_a_server_is_the_persons_to_answer(
     tried = gateway.home.run("mcp", "test", "asks")
     assert tried.returncode == 1
     write_own(gateway, asks=entry(cwd=str(folder)))
-    tried = gateway.home.run("mcp", "test", "asks", within=60)
+    tried = gateway.home.run("mcp", "test", "asks")
     assert tried.returncode == 0, tried.stderr
     assert tried.stdout.startswith("tiny 1.2, protocol ")
     assert "1 tool in" in tried.stdout

@@ -25,11 +25,11 @@ from tapui.wire.tower import PlacesTaken
 from tests.gateway.serving_mcp import McpWatcher, entry, write_server
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Peer, Provider, Tower
-from tests.rig.waiting import until_async
+from tests.rig.waiting import SLOWNESS, until_async
 
 OTHER_USER = 12345
 RECONNECTIONS = 5
-WITHIN = 1.0
+WITHIN = 1.0 * SLOWNESS
 """Seconds in which each who may come is in: that is promised, whatever strangers do."""
 
 

@@ -40,7 +40,7 @@ async def call(seen: Watcher, session: str, tool: str = "ask") -> str:
     """Call a session's tool once it is there; return the process that answered."""
     offered: Json = {"tools": []}
     while tool not in {one["name"] for one in offered["tools"]}:
-        offered = await seen.host.expect("tools.changed", sessionId=session, within=30)
+        offered = await seen.host.expect("tools.changed", sessionId=session)
     await seen.host.invoke(session, tool, {}, id_=f"{session}-{tool}")
     outcome = await seen.host.expect("tool.outcome", id=f"{session}-{tool}")
     return str(outcome["data"])

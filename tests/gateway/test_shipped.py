@@ -25,7 +25,7 @@ async def test_what_was_added_is_there_and_notes_name_their_writer(
             await seen.host.open("s1", cwd=folder)
             names: set[str] = set()
             while not {"memory", "get_changed_files"} <= names:
-                told = await seen.host.expect("tools.changed", sessionId="s1", within=30)
+                told = await seen.host.expect("tools.changed", sessionId="s1")
                 names = {one["name"] for one in told["tools"]}
             given = {"command": "save", "path": "n.md", "content": "a note"}
             await seen.host.invoke("s1", "memory", given, id_="c1")

@@ -29,13 +29,13 @@ async def test_what_is_installed_is_answered_in_each_session_of_the_folder(
         await seen.host.open("s1", cwd=str(repo.resolve()))
         offered: Json = {"tools": []}
         while "get_library_docs" not in {one["name"] for one in offered["tools"]}:
-            offered = await seen.host.expect("tools.changed", sessionId="s1", within=60)
+            offered = await seen.host.expect("tools.changed", sessionId="s1")
         await seen.host.invoke("s1", "resolve_library_id", {"libraryName": "boats"}, id_="a")
-        found = await seen.host.expect("tool.outcome", id="a", within=60)
+        found = await seen.host.expect("tool.outcome", id="a")
         assert found["data"][0]["id"] == "pypi/boats"
         asked = {"libraryId": "pypi/boats", "query": "sail into the bay"}
         await seen.host.invoke("s1", "get_library_docs", asked, id_="b")
-        docs = await seen.host.expect("tool.outcome", id="b", within=60)
+        docs = await seen.host.expect("tool.outcome", id="b")
         assert "## boats.sail" in docs["data"]
         assert [*gateway.home.tapui.glob("docs/*/pypi-boats-1.0-*.sqlite")]
         await seen.close("s1")

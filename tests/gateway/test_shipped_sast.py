@@ -12,7 +12,7 @@ from tests.shipped.scanned import log, result, shop
 async def asked(seen: Watcher, number: int, tool: str, **given: object) -> Json:
     """Call a tool of the session; return its result."""
     await seen.host.invoke("s1", tool, given, id_=f"c{number}")
-    outcome: Json = await seen.host.expect("tool.outcome", id=f"c{number}", within=60)
+    outcome: Json = await seen.host.expect("tool.outcome", id=f"c{number}")
     assert "error" not in outcome, outcome
     found: Json = outcome["data"]
     return found
@@ -30,13 +30,13 @@ async def test_a_finding_wakes_the_agent_and_its_goal_is_proven_once_it_is_mende
         await seen.host.open("s1", cwd=os.path.realpath(repo))  # noqa: ASYNC240
         offered: Json = {"tools": []}
         while "list_findings" not in {one["name"] for one in offered["tools"]}:
-            offered = await seen.host.expect("tools.changed", sessionId="s1", within=60)
+            offered = await seen.host.expect("tools.changed", sessionId="s1")
         await seen.line("surface: sast: 2 findings to work on", "findings@sast")
         file.write_bytes(log(result("A"), result("B", line=2), result("C", line=3)))
         await seen.host.send(
             {"type": "session.event", "sessionId": "s1", "event": "session.idle", "data": {}}
         )
-        sent = await seen.host.expect("session.send", within=60)
+        sent = await seen.host.expect("session.send")
         assert "C at app/shop.py:3" in sent["prompt"]
         (worst,) = (await asked(seen, 1, "list_findings", rule="C"))["findings"]
         goal = (await asked(seen, 2, "get_finding", id=worst["id"]))["goal"]

@@ -182,7 +182,7 @@ async def test_a_page_comes_back_after_a_lost_link_and_asks_anew_after_a_restart
         gateway.kill()
         await panel.shows("busy", "Trying again …")
         serve("--no-attach", port=gateway.port)
-        await panel.shows("start", "tapui has restarted. Connect again.", within=30)
+        await panel.shows("start", "tapui has restarted. Connect again.")
 
 
 class Caller:

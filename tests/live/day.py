@@ -1,6 +1,5 @@
 """Two real CLIs that work in repositories of their own, beside a tower that a person sits at."""
 
-import json
 import re
 import subprocess
 import tempfile
@@ -160,8 +159,7 @@ class Day:
         self.shop.prompt(prompt)
 
     def state_of(self, copilot: Copilot) -> dict[str, Any]:
-        state = json.loads(self.home.run("status", "--json").stdout)["state"]
-        return next(one for one in state["sessions"] if one["id"] == copilot.session_id)
+        return next(one for one in self.home.state()["sessions"] if one["id"] == copilot.session_id)
 
     def select(self, copilot: Copilot) -> None:
         """Move the cursor to a session: the line in which it is told something says which it is."""

@@ -52,9 +52,7 @@ def pulse(folder: Path) -> None:
 
 def state(gateway: Gateway) -> Json:
     """Return what the gateway tells of itself."""
-    said = gateway.home.run("status", "--json").stdout
-    found: Json = json.loads(said)["state"] if said else {}
-    return found
+    return gateway.home.state()
 
 
 def asked(gateway: Gateway, name: str) -> Json:
@@ -73,7 +71,7 @@ def asked(gateway: Gateway, name: str) -> Json:
             None,
         )
 
-    found = until(waiting, within=30, what=lambda: f"{name} is asked about: {state(gateway)}")
+    found = until(waiting, what=lambda: f"{name} is asked about: {state(gateway)}")
     assert found is not None
     return found
 
@@ -121,11 +119,11 @@ def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
     assert state(gateway).get("emitters", []) == [], "nothing is there before the person's word"
     assert USUAL.partition(":")[0] in str(model.requests[0].messages)
     decide(gateway, approval, "approve")
-    copilot.screen.wait_for("I watch them", within=30)
+    copilot.screen.wait_for("I watch them")
     (copilot.cwd / "go-on").touch()
-    told = model.wait_for(lambda one: UPDATE in one.text, within=30)
+    told = model.wait_for(lambda one: UPDATE in one.text)
     assert "- stream=checks emitter=checks/stdout: warn: the disk is nearly full" in told.text
-    copilot.screen.wait_for("I saw that it is nearly full", within=30)
+    copilot.screen.wait_for("I saw that it is nearly full")
 
     # Beside what is allowed for the session, another command is asked about, and may be denied.
     copilot.prompt("/allow-all on")
@@ -135,9 +133,9 @@ def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
     approval = asked(gateway, "proof")
     assert approval["detail"]["command"] == "touch proof"
     decide(gateway, approval, "deny")
-    refused = model.wait_for(lambda one: "the person denied it" in one.text, within=30)
+    refused = model.wait_for(lambda one: "the person denied it" in one.text)
     assert refused.role == "tool"
-    copilot.screen.wait_for("so be it", within=30)
+    copilot.screen.wait_for("so be it")
     assert not (copilot.cwd / "proof").exists()
     assert [one["name"] for one in state(gateway)["emitters"]] == ["checks"]
 
@@ -164,20 +162,19 @@ def test_a_folders_configuration_runs_once_it_is_allowed_and_clear_keeps_it(
     )
     decide(gateway, approval, "approve")
     (folder / "go-on").touch()
-    copilot.screen.wait_for("I heard the warning", within=30)
+    copilot.screen.wait_for("I heard the warning")
     run = emitter(gateway, "pulse")
     assert (run["state"], run["sessionId"]) == ("running", copilot.session_id)
 
     copilot.clear()
     copilot.prompt("who is there")
-    copilot.screen.wait_for("hello again", within=30)
+    copilot.screen.wait_for("hello again")
     until(
         lambda: emitter(gateway, "pulse")["sessionId"] == copilot.session_id,
-        within=30,
         what=lambda: f"the emitter is the new session's: {emitter(gateway, 'pulse')}",
     )
     (folder / "go-further").touch()
-    copilot.screen.wait_for("I heard the failure", within=30)
+    copilot.screen.wait_for("I heard the failure")
     kept = emitter(gateway, "pulse")
     assert kept["sessionId"] == copilot.session_id
     assert (kept["state"], kept["runs"]) == ("running", 1)

@@ -17,7 +17,7 @@ from tests.rig.provider_process import ProviderProcess
 from tests.rig.taken import wait_for_tools
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
-from tests.rig.waiting import until
+from tests.rig.waiting import SLOWNESS, until
 
 LOOKUP = {
     "name": "lookup_order",
@@ -62,7 +62,7 @@ def test_the_models_call_reaches_the_provider_and_its_answer_the_model(
     provider = start_provider(tower)
     assert provider.ack["sessionId"] == copilot.session_id
     copilot.prompt(ASKED)
-    copilot.choose_first("Run extension tool", within=30)
+    copilot.choose_first("Run extension tool")
     call = provider.expect("tool.call")
     assert (call["tool"], call["args"]) == ("lookup_order", {"id": "A-17"})
     tower.pane("calls")
@@ -91,7 +91,7 @@ def test_a_bash_permission_is_approved_from_the_tower(
         Rule(text="it ran", role="tool"),
     )
     copilot.prompt("run it")
-    copilot.screen.wait_for("Do you want to run this command", within=30)
+    copilot.screen.wait_for("Do you want to run this command")
     assert not (copilot.cwd / "proof").exists()
     tower.approve("touch proof")
     copilot.screen.wait_for("it ran")
@@ -109,7 +109,7 @@ def test_a_bash_permission_is_denied_from_the_tower(
     command = {"command": "touch proof", "description": "touch"}
     model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="so be it", role="tool"))
     copilot.prompt("run it")
-    copilot.screen.wait_for("Do you want to run this command", within=30)
+    copilot.screen.wait_for("Do you want to run this command")
     tower.deny("touch proof")
     copilot.screen.wait_gone("Do you want to run this command")
     tower.screen.wait_for("denied.*touch proof")
@@ -122,7 +122,7 @@ def test_a_permission_answered_in_the_cli_leaves_the_towers_list(
     command = {"command": "touch proof", "description": "touch"}
     model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="it ran", role="tool"))
     copilot.prompt("run it")
-    tower.screen.wait_for("touch proof.*(waits|left)", within=30)
+    tower.screen.wait_for("touch proof.*(waits|left)")
     copilot.choose_first("Do you want to run this command")
     tower.screen.wait_for("approved by you, in Copilot.*touch proof")
     copilot.screen.wait_for("it ran")
@@ -157,7 +157,7 @@ def test_a_mode_switch_waits_for_a_key_in_the_tower(
         Rule(text="planning now"),
     )
     copilot.prompt("plan it")
-    tower.screen.wait_for("interactive → pla.*left", within=30)
+    tower.screen.wait_for("interactive → pla.*left")
     assert model.requests[-1].role == "user"
     tower.approve("interactive → pla")
     copilot.screen.wait_for("planning now")
@@ -183,7 +183,7 @@ def test_clear_keeps_the_provider(
     copilot.clear()
     wait_for_tools(tower.home, copilot, providers=1)
     copilot.prompt(ASKED)
-    copilot.choose_first("Run extension tool", within=30)
+    copilot.choose_first("Run extension tool")
     call = provider.answer(data="in the post")
     assert call["sessionId"] == copilot.session_id
     copilot.screen.wait_for("found it")
@@ -201,7 +201,7 @@ def test_after_kill_9_in_mid_call_the_turn_finishes_and_the_next_tapui_finds_the
     model.script(calls_it(), Rule(text="then without it", role="tool"))
     provider = start_provider(tower)
     copilot.prompt(ASKED)
-    copilot.choose_first("Run extension tool", within=30)
+    copilot.choose_first("Run extension tool")
     provider.expect("tool.call")
     os.kill(tower.pid, signal.SIGKILL)
     tower.screen.wait_dead()
@@ -223,7 +223,7 @@ def test_the_clis_end_is_noticed_within_two_seconds(
     copilot.prompt("wait for it")
     model.wait_for(lambda one: "wait for it" in one.text)
     os.kill(copilot.pid, signal.SIGKILL)
-    notice = provider.expect("session.lifecycle", state="shutdown.pending", within=2)
+    notice = provider.expect("session.lifecycle", state="shutdown.pending", within=2 * SLOWNESS)
     assert notice["deadline"] == 10_000
     tower.screen.wait_for("ended")
     held.set()
@@ -231,7 +231,7 @@ def test_the_clis_end_is_noticed_within_two_seconds(
 
 def session_turns(tower: TowerProcess, copilot: Copilot) -> list[dict[str, Any]]:
     """Return the heads of the session's turns as a snapshot has them, the newest whole."""
-    state = json.loads(tower.home.run("status", "--json").stdout)["state"]
+    state = tower.home.state()
     told = next(one for one in state["turns"] if one["sessionId"] == copilot.session_id)
     current = told.get("current")
     return [*({"head": head} for head in told.get("heads", [])), *([current] if current else [])]
@@ -252,7 +252,7 @@ def works(copilot: Copilot, model: ModelServer) -> None:
         Rule(text="all is done", role="tool", when="exit code 7"),
     )
     copilot.prompt("go now")
-    copilot.screen.wait_for("all is done", within=60)
+    copilot.screen.wait_for("all is done")
 
 
 def check_turn(turn: dict[str, Any], copilot: Copilot) -> None:
@@ -311,7 +311,7 @@ def check_records(copilot: Copilot, home: Home, tmux: Tmux) -> None:
     argv = tapui_argv("replay", copilot.session_id)
     screen = tmux.start(argv, env=home.env(), cwd=home.root, size=(200, 50))
     for step in ("✓ create ", "✓ edit ", "✗ bash .*exit 7", "says .*all is done"):
-        screen.wait_for(step, within=30)
+        screen.wait_for(step)
     assert screen.text().count("you: “go now”") == 1
     screen.keys("q")
     screen.wait_dead()

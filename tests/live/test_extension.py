@@ -1,6 +1,5 @@
 """tapui's extension in the real CLI: a session without a port, with all that others have."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -56,7 +55,7 @@ def host(copilot: Copilot) -> Iterator[HostThread]:
 
 def allow_always(copilot: Copilot) -> None:
     """Let the extension have what it needs, in this repository for good."""
-    copilot.screen.wait_for(ELEVATED, within=30)
+    copilot.screen.wait_for(ELEVATED)
     assert copilot.screen.find(
         "skip tool permission prompts, register hooks, handle permission requests"
     )
@@ -71,7 +70,7 @@ def test_a_session_without_a_port(
     copilot: Copilot, host: HostThread, model: ModelServer, home: Home
 ) -> None:
     gateway = host.gateway
-    opened = gateway.wait(SessionOpen, within=30).session
+    opened = gateway.wait(SessionOpen).session
     assert opened.id == copilot.session_id
     listening = [
         one.laddr.port
@@ -80,7 +79,7 @@ def test_a_session_without_a_port(
     ]
     assert listening == []
     allow_always(copilot)
-    gateway.wait(SessionUpdate, tools_revision=1, within=30)
+    gateway.wait(SessionUpdate, tools_revision=1)
 
     # A call, under way while the tools change.
     model.script(
@@ -88,22 +87,22 @@ def test_a_session_without_a_port(
         Rule(text="the model is done", role="tool"),
     )
     copilot.prompt("say hello")
-    copilot.choose_first(ASKS_GREET, within=30)
-    invoke = gateway.wait(ToolInvoke, within=30)
+    copilot.choose_first(ASKS_GREET)
+    invoke = gateway.wait(ToolInvoke)
     gateway.tell(ToolsChanged(copilot.session_id, [GREET, OTHER], 2))
-    gateway.wait(SessionUpdate, tools_revision=2, within=30)
+    gateway.wait(SessionUpdate, tools_revision=2)
     gateway.tell(ToolOutcome(invoke.id, data=raw("hello bob")))
-    copilot.screen.wait_for("the model is done", within=30)
+    copilot.screen.wait_for("the model is done")
     assert model.wait_for(lambda one: one.role == "tool").text == "hello bob"
     assert gateway.wait(HookPreToolUse).tool == "greet"
 
     # The end of a turn, which is sent back once.
-    assert gateway.wait(TurnEnding, within=30).message == "the model is done"
+    assert gateway.wait(TurnEnding).message == "the model is done"
     model.script(Rule(text="I claim", when="claim it"), Rule(text="I went on"))
     gateway.goes_on = lambda ending: None if ending.active else "go on"
     copilot.prompt("claim it")
-    copilot.screen.wait_for("I went on", within=30)
-    gateway.wait(TurnEnding, message="I went on", active=True, within=30)
+    copilot.screen.wait_for("I went on")
+    gateway.wait(TurnEnding, message="I went on", active=True)
 
     # A permission, answered from here beside the CLI's own question.
     model.script(
@@ -112,32 +111,32 @@ def test_a_session_without_a_port(
         Rule(text="so be it", times=ALWAYS),
     )
     copilot.prompt("run it")
-    copilot.screen.wait_for(ASKS_BASH, within=30)
+    copilot.screen.wait_for(ASKS_BASH)
     asked = gateway.wait(ApprovalRequest, lambda one: b"touch proof" in bytes(one.detail))
     gateway.tell(ApprovalAnswer(asked.id, "approve"))
     copilot.screen.wait_gone(ASKS_BASH)
-    copilot.screen.wait_for("it ran", within=30)
+    copilot.screen.wait_for("it ran")
     assert (copilot.cwd / "proof").exists()
     assert "other" in model.requests[-1].tools
 
     # A text of the person, told from here.
     gateway.tell(SessionTell("o-1", copilot.session_id, "and now this", "after", "tapui"))
-    gateway.wait(OrderResult, id="o-1", state="done", within=30)
-    gateway.wait(SessionEvent, event="user.message", within=30)
+    gateway.wait(OrderResult, id="o-1", state="done")
+    gateway.wait(SessionEvent, event="user.message")
 
     # The extension comes back for the session that takes its place, and is not asked about again.
     former = copilot.session_id
     copilot.clear()
-    after = gateway.wait(SessionOpen, lambda one: one.session.id != former, within=40).session
+    after = gateway.wait(SessionOpen, lambda one: one.session.id != former).session
     assert (after.replaces, after.id) == (former, copilot.session_id)
-    gateway.wait(SessionUpdate, session_id=after.id, tools_revision=1, within=30)
+    gateway.wait(SessionUpdate, session_id=after.id, tools_revision=1)
 
     # A session beside it has an extension of its own.
     copilot.prompt("/new")
     known = {former, after.id}
-    beside = gateway.wait(SessionOpen, lambda one: one.session.id not in known, within=40).session
+    beside = gateway.wait(SessionOpen, lambda one: one.session.id not in known).session
     assert (beside.replaces, beside.foreground) == (None, True)
-    gateway.wait(SessionUpdate, session_id=after.id, foreground=False, within=30)
+    gateway.wait(SessionUpdate, session_id=after.id, foreground=False)
     assert not gateway.of(SessionClose)
     assert [level for level, _ in host.reports] in ([], ["warning"]), host.reports
 
@@ -155,16 +154,16 @@ def test_a_killed_tapui_leaves_the_session_as_it_was(
     with said.open("w") as out, subprocess.Popen(program, cwd=ROOT, stdout=out) as killed:
         try:
             allow_always(copilot)
-            until(lambda: "opened" in said.read_text(), within=30, what="it attached")
+            until(lambda: "opened" in said.read_text(), what="it attached")
             copilot.prompt("say hello")
-            copilot.choose_first(ASKS_GREET, within=30)
-            until(lambda: "called" in said.read_text(), within=30, what="its tool was called")
+            copilot.choose_first(ASKS_GREET)
+            until(lambda: "called" in said.read_text(), what="its tool was called")
         finally:
             killed.kill()
-    copilot.screen.wait_for("it went on", within=30)
+    copilot.screen.wait_for("it went on")
     assert "call it again" in model.wait_for(lambda one: one.role == "tool").text
     copilot.prompt("who is there")
-    copilot.screen.wait_for("alone again", within=30)
+    copilot.screen.wait_for("alone again")
     assert "greet" not in model.requests[-1].tools
 
 
@@ -180,12 +179,11 @@ def test_what_the_extension_may_is_asked_in_words(
     wait_for_tools(home, copilot)
 
     def asked() -> list[dict[str, Any]]:
-        found = json.loads(home.run("status", "--json").stdout)["state"]["approvals"]
-        return [one["detail"] for one in found]
+        return [one["detail"] for one in home.state()["approvals"]]
 
     with HostThread(GatewayPlayed(), copilot.copilot_home, with_ports=False):
-        copilot.screen.wait_for(ELEVATED, within=30)
-        (detail,) = until(asked, within=30, what="the request")
+        copilot.screen.wait_for(ELEVATED)
+        (detail,) = until(asked, what="the request")
         copilot.screen.keys("Escape")
         copilot.screen.wait_gone(ELEVATED)
     assert detail == {

@@ -33,5 +33,5 @@ def test_the_model_calls_a_tool_of_the_documents(
         Rule(text="It works.", role="tool", when="Processed a live test"),
     )
     copilot.prompt("try it")
-    copilot.choose_first("Run extension tool", within=30)
-    copilot.screen.wait_for("It works.", within=30)
+    copilot.choose_first("Run extension tool")
+    copilot.screen.wait_for("It works.")

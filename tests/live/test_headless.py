@@ -63,7 +63,7 @@ class Runs:
             found = states(gateway.home).items()
             return next((id_ for id_, one in found if one["state"] == "busy"), "")
 
-        return running, until(at_work, within=60, what="the session at work")
+        return running, until(at_work, what="the session at work")
 
 
 @pytest.fixture
@@ -90,8 +90,7 @@ def session_of(done: "subprocess.CompletedProcess[str]") -> str:
 
 def states(home: Home) -> dict[str, dict[str, Any]]:
     """Return the headless sessions of the gateway that runs."""
-    said = json.loads(home.run("status", "--json").stdout)
-    return {one["id"]: one for one in said["state"]["sessions"] if one.get("headless")}
+    return {one["id"]: one for one in home.state().get("sessions", []) if one.get("headless")}
 
 
 def server_of(gateway: Gateway) -> psutil.Process:
@@ -295,11 +294,11 @@ def test_ctrl_c_stops_the_turn(run: Runs, model: ModelServer, tapui: Gateway) ->
     def sleeping() -> list[psutil.Process]:
         return below(tapui.pid, lambda argv: argv == ["sleep", "61"])
 
-    until(sleeping, within=60, what="the command")
+    until(sleeping, what="the command")
     running.send_signal(signal.SIGINT)
     running.communicate(timeout=60)
     assert running.returncode == 130
-    until(lambda: not sleeping(), within=30, what="its end")
+    until(lambda: not sleeping(), what="its end")
     assert {one["state"] for one in states(tapui.home).values()} == {"ended"}
 
 
@@ -318,12 +317,12 @@ def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
     screen.press("+", lambda: screen.find(sheet) is not None)
     screen.type("touch it")
     screen.keys("Enter")
-    screen.wait_for("Trust this folder for the session", within=30)
+    screen.wait_for("Trust this folder for the session")
     screen.press("y", lambda: screen.find("Trust this folder") is None)
-    screen.wait_for("run +touch a", within=60)
+    screen.wait_for("run +touch a")
     screen.wait_for("headless")
     tower.approve("touch a")
-    screen.wait_for("touch it: over", within=30)
+    screen.wait_for("touch it: over")
     assert (elsewhere / "a").exists()
     (id_,) = states(run.home)
     screen.keys("1", ".")
@@ -331,7 +330,7 @@ def test_the_tower_starts_a_session_answers_it_and_hands_it_over(
     screen.keys("h")
     screen.wait_for("Go on with")
     screen.press("y", lambda: screen.find("Go on with") is None)
-    screen.wait_for("The session is free", within=30)
+    screen.wait_for("The session is free")
     assert id_ in screen.text().replace("\n", "")
     assert holders(run.home.copilot, id_) == []
 
@@ -361,20 +360,20 @@ def test_the_tower_starts_a_session_in_a_worktree_as_an_agent_and_removes_it(
     screen.keys("BTab", "BTab", "BTab")
     screen.type("pairing")
     screen.keys("Enter")
-    screen.wait_for("Trust this folder for the session", within=30)
+    screen.wait_for("Trust this folder for the session")
     screen.press("y", lambda: screen.find("Trust this folder") is None)
-    asked = model.wait_for(lambda one: "review it" in one.text, within=60)
+    asked = model.wait_for(lambda one: "review it" in one.text)
     assert "You are the reviewer of page 4711." in json.dumps(asked.messages)
     place = run.folder.parent / "work.worktrees" / "pairing"
     until(lambda: [one["cwd"] for one in states(run.home).values()] == [str(place)], what="it")
-    screen.wait_for("done|idle", within=30)
+    screen.wait_for("done|idle")
     screen.keys("1", ".")
     screen.wait_for("end it")
     screen.keys("d")
-    screen.wait_for("end it, remove the worktree", within=30)
+    screen.wait_for("end it, remove the worktree")
     screen.keys("Down", "Enter")
     own = run.folder / ".git" / "worktrees" / "pairing"
-    until(lambda: not place.exists() and not own.exists(), within=30, what=screen.text)
+    until(lambda: not place.exists() and not own.exists(), what=screen.text)
     branches = subprocess.run(
         ["git", "branch", "--list", "pairing"], cwd=run.folder, capture_output=True, check=True
     )
@@ -400,7 +399,7 @@ def test_a_session_that_is_taken_and_a_server_that_hangs(
     held.set()
     assert running.returncode == 1
     assert "Copilot's server does not answer" in said
-    until(lambda: not server.is_running(), within=30, what="its end")
+    until(lambda: not server.is_running(), what="its end")
 
 
 def test_who_resumes_a_session_elsewhere_has_it(
@@ -412,7 +411,7 @@ def test_who_resumes_a_session_elsewhere_has_it(
     stored = session_of(first)
     person = start_copilot(args=("--resume", stored))
     person.prompt("and I go on")  # the CLI holds a resumed session from its first prompt on
-    until(lambda: holders(run.home.copilot, stored) == [person.pid], within=30, what="the lock")
+    until(lambda: holders(run.home.copilot, stored) == [person.pid], what="the lock")
     held = run("mine now", "--resume", stored)
     assert held.returncode == 1
     assert f"process {person.pid} has session {stored} open" in held.stderr

@@ -12,7 +12,7 @@ from tests.rig.gateway import Gateway
 from tests.rig.model_server import ModelServer, Request, Rule
 from tests.rig.provider_process import ProviderProcess
 from tests.rig.taken import wait_for_tools
-from tests.rig.waiting import until
+from tests.rig.waiting import SLOWNESS, until
 
 ASKS_BASH = "Do you want to run this command"
 TOUCH = {"command": "touch proof", "description": "a command"}
@@ -31,9 +31,9 @@ def tapui(copilot: Copilot, serve: Callable[..., Gateway]) -> Gateway:
     gateway = serve()
 
     def is_listed() -> bool:
-        return copilot.session_id in gateway.home.run("status", "--json").stdout
+        return copilot.session_id in str(gateway.home.state().get("sessions"))
 
-    until(is_listed, within=30, what=lambda: f"attached; {gateway.stderr}")
+    until(is_listed, what=lambda: f"attached; {gateway.stderr}")
     return gateway
 
 
@@ -126,7 +126,7 @@ def test_tapui_that_is_killed_leaves_the_word_to_the_person_at_once(
     copilot.prompt("run it")
     guard.expect("gate.check")
     tapui.kill()
-    copilot.screen.wait_for(ASKS_BASH, within=5)
+    copilot.screen.wait_for(ASKS_BASH, within=5 * SLOWNESS)
     assert not (copilot.cwd / "proof").exists()
 
 

@@ -49,12 +49,14 @@ from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
 from tests.rig.tmux import Tmux
-from tests.rig.waiting import until
+from tests.rig.waiting import SLOWNESS, until
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 """A picture of one pixel."""
+NOTICED = 2 * SLOWNESS
+"""Seconds in which the end of a CLI is noticed, as is promised."""
 ROOT = Path(__file__).parent.parent.parent
 ASKS_BASH = "Do you want to run this command"
 TRUST = r"Do you trust the files in this folder\?"
@@ -368,7 +370,7 @@ def test_killed_cli_is_noticed_within_two_seconds(
     copilot.prompt("list the streams")
     invoke = attached.wait(ToolInvoke)
     os.kill(copilot.pid, sent)
-    assert attached.wait(SessionClose, session_id=session, within=2.0).reason
+    assert attached.wait(SessionClose, session_id=session, within=NOTICED).reason
     assert attached.wait(ToolAbort, id=invoke.id)
 
 
@@ -377,7 +379,7 @@ def test_exited_cli_is_noticed_and_the_next_one_found(
 ) -> None:
     session = copilot.session_id
     copilot.quit()
-    assert attached.wait(SessionClose, session_id=session, within=2.0)
+    assert attached.wait(SessionClose, session_id=session, within=NOTICED)
     following = start_copilot()
     opened = attached.wait(SessionOpen, lambda one: one.session.id != session)
     assert opened.session.id == following.session_id
@@ -562,14 +564,14 @@ def test_a_folder_that_is_not_trusted_yet_is_asked_about_in_the_terminal(
         """A CLI at its dialog about the folder."""
 
         def _trust(self) -> None:
-            self.screen.wait_for(TRUST, within=60)
+            self.screen.wait_for(TRUST)
 
     copilot = Asking(
         tmux, home=home.root, cache=cli_cache, cwd=home.root / "work", model_url=model.url
     )
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot.copilot_home):
-        gateway.wait(SessionUpdate, asks_there="trust this folder?", within=30)
+        gateway.wait(SessionUpdate, asks_there="trust this folder?")
         copilot.choose_first(TRUST)
         gateway.wait(SessionUpdate, asks_there="")
     copilot.screen.wait_for("MCP Servers reloaded")
@@ -578,7 +580,7 @@ def test_a_folder_that_is_not_trusted_yet_is_asked_about_in_the_terminal(
         later.wait(SessionOpen)
         later.wait(SessionEvent, event="session.usage")
         copilot.prompt("go on")
-        later.wait(SessionEvent, event="session.idle", within=30)
+        later.wait(SessionEvent, event="session.idle")
         assert not [one for one in later.of(SessionUpdate) if one.asks_there is not None]
 
 
@@ -587,10 +589,10 @@ def test_a_rewind_tells_since_when_turns_are_undone(
 ) -> None:
     model.script(Rule(text="said one", when="say one"), Rule(text="said two", when="say two"))
     copilot.prompt("say one")
-    copilot.screen.wait_for("said one", within=30)
+    copilot.screen.wait_for("said one")
     between = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     copilot.prompt("say two")
-    copilot.screen.wait_for("said two", within=30)
+    copilot.screen.wait_for("said two")
     copilot.prompt("/rewind")
     copilot.screen.wait_for("Rewind to a previous point")
     copilot.screen.keys("Enter")

@@ -1,6 +1,5 @@
 """The Copilot host is a process of its own: what becomes of the sessions when it is killed."""
 
-import json
 import os
 import signal
 from collections.abc import Callable
@@ -28,14 +27,17 @@ SHIP = {
 def tapui(copilot: Copilot, serve: Callable[..., Gateway]) -> Gateway:
     """A `tapui serve` that has found the CLI's session."""
     gateway = serve()
-    until(lambda: is_open(gateway, copilot), within=30, what=lambda: f"attached; {gateway.stderr}")
+    until(lambda: is_open(gateway, copilot), what=lambda: f"attached; {gateway.stderr}")
     return gateway
 
 
 def sessions(gateway: Gateway) -> dict[str, dict[str, Any]]:
     """Return the open sessions of a gateway by id."""
-    said = json.loads(gateway.home.run("status", "--json").stdout)
-    return {one["id"]: one for one in said["state"]["sessions"] if one["state"] != "ended"}
+    return {
+        one["id"]: one
+        for one in gateway.home.state().get("sessions", [])
+        if one["state"] != "ended"
+    }
 
 
 def is_open(gateway: Gateway, copilot: Copilot) -> bool:
@@ -62,7 +64,7 @@ def test_killed_host_costs_its_own_sessions_only_and_they_come_back(
     ):
         wait_for_tools(tapui.home, copilot)
         copilot.prompt("ship it")
-        copilot.choose_first("Run extension tool", within=30)
+        copilot.choose_first("Run extension tool")
         shop.expect("tool.call")
         killed = host_of(tapui)
         os.kill(killed, signal.SIGKILL)
@@ -70,8 +72,8 @@ def test_killed_host_costs_its_own_sessions_only_and_they_come_back(
         shop.send({"type": "shutdown.ready", "sessionId": copilot.session_id})
         until(lambda: "local" in sessions(tapui), what="the local session")
         # It comes back, and what its former process left unanswered is answered.
-        copilot.screen.wait_for("then without it", within=30)
-        until(lambda: is_open(tapui, copilot), within=30, what="the session")
+        copilot.screen.wait_for("then without it")
+        until(lambda: is_open(tapui, copilot), what="the session")
         assert host_of(tapui) != killed
         with pytest.raises(AssertionError, match=r"no session\.lifecycle"):
             local.expect("session.lifecycle", state="shutdown.pending", within=0)
@@ -83,7 +85,7 @@ def test_killed_host_costs_its_own_sessions_only_and_they_come_back(
     with ProviderProcess(tapui.url, tapui.token, **again) as shop:
         wait_for_tools(tapui.home, copilot)
         copilot.prompt("once more")
-        copilot.choose_first("Run extension tool", within=30)
+        copilot.choose_first("Run extension tool")
         shop.answer(data="on its way")
         copilot.screen.wait_for("shipped at last")
 

@@ -33,6 +33,6 @@ def test_the_model_reads_what_is_installed(
         Rule(text="Put the wind behind you.", role="tool", when="Sail with the wind behind"),
     )
     copilot.prompt("sail with boats")
-    copilot.choose_first("Run extension tool", within=60)
-    copilot.choose_first("Run extension tool", within=60)
-    copilot.screen.wait_for("Put the wind behind you.", within=60)
+    copilot.choose_first("Run extension tool")
+    copilot.choose_first("Run extension tool")
+    copilot.screen.wait_for("Put the wind behind you.")

@@ -1,6 +1,5 @@
 """The MCP door in the real CLI: a plain session, without port or extension, calls a tool."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -17,8 +16,7 @@ ELEVATED = 'Extension "user:tapui" wants elevated permissions'
 
 
 def sessions(home: Home) -> list[dict[str, Any]]:
-    said = home.run("status", "--json").stdout
-    return list(json.loads(said)["state"]["sessions"]) if said else []
+    return list(home.state().get("sessions", []))
 
 
 def session_of_the_door(home: Home) -> dict[str, Any] | None:
@@ -55,7 +53,7 @@ def offer_the_tool(copilot: Copilot, model: ModelServer) -> None:
     while not any(TOOL in one.tools for one in model.requests):
         asked = len(model.requests)
         copilot.prompt("what is there")
-        until(lambda before=asked: len(model.requests) > before, within=30, what="a request")
+        until(lambda before=asked: len(model.requests) > before, what="a request")
 
 
 def test_a_plain_cli_calls_a_providers_tool(
@@ -68,7 +66,7 @@ def test_a_plain_cli_calls_a_providers_tool(
     assert installed.returncode == 0, installed.stderr
     gateway = serve("--no-attach")
     copilot = start_copilot(args=())
-    session = until(lambda: session_of_the_door(home), within=60, what="the door's session")
+    session = until(lambda: session_of_the_door(home), what="the door's session")
     assert session["cwd"] == str(copilot.cwd)
     # While this CLI is attached otherwise, its session here would be closed: see `pid`.
     (door,) = [one for one in psutil.process_iter() if is_door(one, home)]
@@ -81,10 +79,10 @@ def test_a_plain_cli_calls_a_providers_tool(
     with ProviderProcess(gateway.url, gateway.token, session=session["id"]) as provider:
         offer_the_tool(copilot, model)
         copilot.prompt("say hello")
-        copilot.choose_first("Do you want to use this tool", within=30)
+        copilot.choose_first("Do you want to use this tool")
         call = provider.answer(data={"said": "hello bob"})
         assert (call["args"], call["sessionId"]) == ({"name": "bob"}, session["id"])
-        copilot.screen.wait_for("the model is done", within=30)
+        copilot.screen.wait_for("the model is done")
         told = model.wait_for(lambda one: one.role == "tool").text
         assert "hello bob" in told
 
@@ -100,11 +98,11 @@ def test_who_keeps_the_extension_out_keeps_the_tools_of_the_door(
         assert installed.returncode == 0, installed.stderr
     gateway = serve()
     copilot = start_copilot(args=("--experimental",))
-    copilot.screen.wait_for(ELEVATED, within=30)
+    copilot.screen.wait_for(ELEVATED)
     copilot.screen.keys("Escape")
     copilot.screen.wait_gone(ELEVATED)
-    until(lambda: watched(home, copilot.session_id), within=30, what="tapui watches")
-    session = until(lambda: session_of_the_door(home), within=60, what="the door's session")
+    until(lambda: watched(home, copilot.session_id), what="tapui watches")
+    session = until(lambda: session_of_the_door(home), what="the door's session")
     model.script(Rule(text="not yet", times=ALWAYS))
     with ProviderProcess(gateway.url, gateway.token, session=session["id"]):
         offer_the_tool(copilot, model)

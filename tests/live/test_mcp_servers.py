@@ -51,7 +51,7 @@ def test_the_model_calls_tools_of_two_servers_and_gets_an_image(
         Rule(text="I have read it", when="hello from the folder"),
     )
     copilot.prompt("say hello")
-    copilot.screen.wait_for("I have read it", within=60)
+    copilot.screen.wait_for("I have read it")
     told = str([request.messages for request in model.requests])
     assert "Here's the image you requested:" in told
     lines = (copilot.workspace / "events.jsonl").read_text().splitlines()

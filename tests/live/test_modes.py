@@ -41,19 +41,19 @@ def test_the_person_is_asked_in_the_cli_and_their_own_mode_stays(
     del gateway
     model.script(*wants("first", "plan"))
     copilot.prompt("first")
-    copilot.screen.wait_for(ASKED, within=30)
+    copilot.screen.wait_for(ASKED)
     copilot.screen.wait_for("to think first")
     copilot.screen.keys("Enter")  # as it opens, "no" is chosen
-    copilot.screen.wait_for("first: over", within=30)
+    copilot.screen.wait_for("first: over")
     until(lambda: copilot.mode == "Interactive", what="the mode in the footer")
     refused = until(lambda: events(copilot)[-1:], what="the refusal")[0]
     assert (refused["state"], refused["asker"], refused["decidedBy"]) == ("refused", "agent", "cli")
 
     model.script(*wants("second", "plan"))
     copilot.prompt("second")
-    copilot.screen.wait_for(ASKED, within=30)
+    copilot.screen.wait_for(ASKED)
     copilot.screen.keys("Down", "Enter")
-    copilot.screen.wait_for("second: over", within=30)
+    copilot.screen.wait_for("second: over")
     until(lambda: copilot.mode == "Plan", what="the mode in the footer")
     done = until(lambda: [one for one in events(copilot) if one["state"] == "done"], what="it")[0]
     assert (done["policy"], done["decidedBy"], done["source"]) == ("ask", "cli", "interactive")
@@ -71,8 +71,7 @@ def test_the_person_is_asked_in_the_cli_and_their_own_mode_stays(
     copilot.prompt("third")
     told = model.wait_for(lambda one: "userOwned" in one.text)
     assert told.role == "tool"
-    copilot.screen.wait_for("third: over", within=30)
+    copilot.screen.wait_for("third: over")
     until(lambda: copilot.mode.lower() == theirs, what="the mode in the footer")
-    status = json.loads(home.run("status", "--json").stdout)
-    (shown,) = [one for one in status["state"]["modes"] if one["sessionId"] == copilot.session_id]
+    (shown,) = [one for one in home.state()["modes"] if one["sessionId"] == copilot.session_id]
     assert (shown["ownership"], shown["refused"]["policy"]) == ("userOwned", "lock")

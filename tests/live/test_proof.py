@@ -40,7 +40,7 @@ def proven(tower: TowerProcess, copilot: Copilot, turns: int) -> list[Any]:
         told = [one["proof"] for one in heads if one.get("proof")]
         return told if len(told) == turns else None
 
-    return until(lines, within=30, what=lambda: str(session_turns(tower, copilot)))
+    return until(lines, what=lambda: str(session_turns(tower, copilot)))
 
 
 def test_claims_beside_what_was_recorded(

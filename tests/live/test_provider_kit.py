@@ -71,10 +71,10 @@ def test_a_provider_of_the_kit_is_called_wakes_the_model_denies_and_shows_a_pict
         Rule(text="I see green."),
     )
     copilot.prompt("remind me of the release")
-    copilot.choose_first("Run extension tool", within=30)
-    copilot.screen.wait_for("So I may not", within=30)
+    copilot.choose_first("Run extension tool")
+    copilot.screen.wait_for("So I may not")
     copilot.prompt("show me the lawn")
-    copilot.choose_first("Run extension tool", within=30)
+    copilot.choose_first("Run extension tool")
     copilot.screen.wait_for("I see green")
     lines = (copilot.workspace / "events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]

@@ -96,19 +96,19 @@ def test_an_agent_that_claims_goes_on_until_the_goal_is_achieved(
         Rule(text="Now all tests pass.", role="tool", when="Ran 1 test"),
     )
     copilot.prompt("mend it")
-    tower.screen.wait_for("sent back 1 of 3", within=30)
+    tower.screen.wait_for("sent back 1 of 3")
     first = shown(home, goal)
     assert (first["unproven"], first["openedBy"]) == ("send back", "person")
     assert stands(first) == NEVER_RUN
     assert first["sentBack"] == {"times": 1, "turns": 1}
     runs.set()
-    tower.screen.wait_for("sent back 2 of 3", within=30)
+    tower.screen.wait_for("sent back 2 of 3")
     second = shown(home, goal)
     assert stands(second) == FAILED
     assert second["sentBack"]["times"] == 2
     mends.set()
-    copilot.screen.wait_for("Now all tests pass.", within=30)
-    tower.screen.wait_for("done ✓", within=30)
+    copilot.screen.wait_for("Now all tests pass.")
+    tower.screen.wait_for("done ✓")
     third = shown(home, goal)
     assert stands(third) == ACHIEVED
     assert (third["closedBy"], third["sentBack"]["times"]) == ("fold", 2)
@@ -139,12 +139,12 @@ def test_with_tapui_gone_the_turn_just_ends(
         Rule(text="As you say.", when="so be it"),
     )
     copilot.prompt("mend it")
-    tower.screen.wait_for("sent back 1 of 3", within=30)
+    tower.screen.wait_for("sent back 1 of 3")
     os.kill(tower.pid, signal.SIGKILL)
     tower.screen.wait_dead()
     goes_on.set()
-    copilot.screen.wait_for("Believe me.", within=30)
+    copilot.screen.wait_for("Believe me.")
     copilot.prompt("so be it")
-    copilot.screen.wait_for("As you say.", within=30)
+    copilot.screen.wait_for("As you say.")
     assert len(reasons(model)) == 1
     assert [one["kind"] for one in records(copilot, "goals")].count("goal.sentBack") == 1

@@ -14,7 +14,7 @@ def gateway(copilot: Copilot) -> Iterator[GatewayPlayed]:
     """It has the CLI's session."""
     played = GatewayPlayed()
     with HostThread(played, copilot.copilot_home):
-        played.wait(SessionOpen, within=30)
+        played.wait(SessionOpen)
         yield played
 
 

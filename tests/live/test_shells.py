@@ -30,7 +30,7 @@ def copilot(start_copilot: Any) -> Copilot:
 def gateway(copilot: Copilot) -> Iterator[GatewayPlayed]:
     played = GatewayPlayed()
     with HostThread(played, copilot.copilot_home):
-        opened = played.wait(SessionOpen, within=30)
+        opened = played.wait(SessionOpen)
         assert {"bash", "powershell"} <= set(opened.session.shell_tools or ())
         yield played
 
@@ -41,7 +41,7 @@ def told(gateway: GatewayPlayed, event: str, tool: str) -> Json:
     def about(one: SessionEvent) -> bool:
         return one.event == event and msgspec.json.decode(one.data).get("tool") == tool
 
-    data: Json = msgspec.json.decode(gateway.wait(SessionEvent, about, within=30).data)
+    data: Json = msgspec.json.decode(gateway.wait(SessionEvent, about).data)
     return data
 
 
@@ -108,7 +108,7 @@ def test_a_shell_keeps_nothing_for_the_next_call(
         Rule(text="asked", role="tool", when="pipefail"),
     )
     copilot.prompt("set it")
-    copilot.screen.wait_for("asked", within=30)
+    copilot.screen.wait_for("asked")
     first, second = (one.text.splitlines() for one in model.requests if one.role == "tool")
     assert first[:3] == ["variable", "function", "trapped"]
     found = [line.removeprefix("/bin/bash: line 1: ") for line in second[:7]]
@@ -145,9 +145,9 @@ def test_what_the_cli_does_when_a_command_in_the_background_ends_is_one_turn(
         Rule(text="it is red", when="exit code 5"),
     )
     copilot.prompt("test it")
-    gateway.wait(SessionEvent, event="session.idle", within=30)
+    gateway.wait(SessionEvent, event="session.idle")
     (copilot.cwd / "go").touch()  # the turn is over: what comes now is another
-    copilot.screen.wait_for("it is red", within=30)
+    copilot.screen.wait_for("it is red")
     gateway.wait(SessionEvent, lambda one: b"it is red" in bytes(one.data))
     told = [one.event for one in gateway.of(SessionEvent)]
     at = told.index("prompt.automatic")

@@ -15,7 +15,7 @@ def test_the_cli_finds_the_skills(
     copilot = start_copilot(args=())
     model.script(Rule(text="it is set up", times=ALWAYS))
     copilot.prompt("/tap-loop 5m is CI green?")
-    copilot.screen.wait_for("it is set up", within=30)
+    copilot.screen.wait_for("it is set up")
     asked = model.wait_for(lambda one: one.role == "user")
     for skill in SKILLS:
         assert f"<name>{skill}</name>" in str(asked.messages)

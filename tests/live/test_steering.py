@@ -53,7 +53,7 @@ def bash(command: str, **more: Any) -> list[tuple[str, dict[str, Any]]]:
 
 def became(gateway: GatewayPlayed, id_: str, state: str) -> OrderResult:
     """Wait until this has become of an order."""
-    return gateway.wait(OrderResult, id=id_, state=state, within=30)
+    return gateway.wait(OrderResult, id=id_, state=state)
 
 
 def states(gateway: GatewayPlayed, id_: str) -> list[str]:
@@ -83,7 +83,7 @@ class Person:
     def allow(self, command: str) -> None:
         """Wait for the CLI's question about a command, allow it, and wait until it runs."""
         asked = self.gateway.wait(
-            ApprovalRequest, lambda one: command in bytes(one.detail).decode(), within=30
+            ApprovalRequest, lambda one: command in bytes(one.detail).decode()
         )
         self.gateway.tell(ApprovalAnswer(asked.id, "approve"))
 
@@ -139,11 +139,11 @@ def test_the_agent_rests_while_its_command_goes_on(
     until((copilot.cwd / "started").exists, what="the command")
     person.tell("o-2", "and now this", "now")
     assert became(gateway, "o-2", "done").running == [command]
-    gateway.wait(SessionEvent, event="session.idle", within=30)
+    gateway.wait(SessionEvent, event="session.idle")
     (copilot.cwd / "go").touch()  # its text to the agent is a turn
-    ended = gateway.wait(SessionEvent, event="shell.completed", within=30)
+    ended = gateway.wait(SessionEvent, event="shell.completed")
     assert msgspec.json.decode(ended.data)["exitCode"] == 3
-    until(lambda: len(gateway.of(SessionEvent, event="session.idle")) == 2, what="rest", within=30)
+    until(lambda: len(gateway.of(SessionEvent, event="session.idle")) == 2, what="rest")
 
 
 def test_a_stop_and_what_it_leaves(
@@ -172,8 +172,8 @@ def test_a_stop_and_what_it_leaves(
     assert msgspec.json.decode(idle.data) == {"aborted": True}
     # Stopped while a permission waits: the question goes, and the text is the next prompt.
     person.tell("o-4", "ask me")
-    gateway.wait(ApprovalRequest, lambda one: b"touch never" in bytes(one.detail), within=30)
-    copilot.screen.wait_for("Do you want to run this command", within=30)
+    gateway.wait(ApprovalRequest, lambda one: b"touch never" in bytes(one.detail))
+    copilot.screen.wait_for("Do you want to run this command")
     person.tell("o-5", "think of it instead", "stopFirst")
     became(gateway, "o-5", "done")
     assert states(gateway, "o-5") == ["stopping", "done"]

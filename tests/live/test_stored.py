@@ -1,13 +1,16 @@
 """A session of the real CLI once it is over: listed, and deleted for good."""
 
+from collections.abc import Callable
+
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ModelServer, Rule
 
 
 def test_a_session_that_is_over_is_listed_and_deleted(
-    copilot: Copilot, model: ModelServer, home: Home
+    start_copilot: Callable[..., Copilot], model: ModelServer, home: Home
 ) -> None:
+    copilot = start_copilot()
     model.script(Rule(text="that was all", when="look around"))
     copilot.prompt("look around")
     copilot.screen.wait_for("that was all")

@@ -1,6 +1,5 @@
 """Subagents of the real CLI: their calls, requests and context are theirs, however they end."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -47,7 +46,7 @@ class Watched:
         self.state: dict[str, Any] = {}
 
     def look(self) -> None:
-        self.state = json.loads(self.home.run("status", "--json").stdout)["state"]
+        self.state = self.home.state()
 
     @property
     def agents(self) -> list[dict[str, Any]]:
@@ -73,7 +72,7 @@ class Watched:
             ]
             return found[0] if found else None
 
-        return until(waiting, within=30, what=lambda: f"{about} to be asked: {self.state}")
+        return until(waiting, what=lambda: f"{about} to be asked: {self.state}")
 
     def allow(self, about: str) -> dict[str, Any]:
         """Wait for a request and allow it; return it."""
@@ -89,7 +88,7 @@ class Watched:
             self.look()
             return fits()
 
-        until(is_so, within=30, what=lambda: f"{what}; the state was {self.state}")
+        until(is_so, what=lambda: f"{what}; the state was {self.state}")
 
 
 def test_what_subagents_do_and_ask_is_theirs_and_their_end_is_told(

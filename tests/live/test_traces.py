@@ -61,7 +61,7 @@ def test_the_clis_trace_goes_through_the_gateway_to_the_provider_and_into_the_re
     with ProviderProcess(gateway.url, gateway.token, **shop) as provider:
         wait_for_tools(gateway.home, copilot)
         copilot.prompt("where is it")
-        copilot.choose_first("Run extension tool", within=30)
+        copilot.choose_first("Run extension tool")
         call = provider.expect("tool.call")
         provider.send({"type": "tool.result", "id": call["id"], "data": "shipped"})
         copilot.screen.wait_for("It is on its way")

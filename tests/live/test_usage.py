@@ -19,8 +19,7 @@ def used(home: Home, *args: str) -> dict[str, Any]:
 
 def context_of(home: Home, copilot: Copilot) -> dict[str, int] | None:
     """Return how full the context is, once it is known when it is compacted."""
-    state = json.loads(home.run("status", "--json").stdout)["state"]
-    (session,) = [one for one in state["sessions"] if one["id"] == copilot.session_id]
+    (session,) = [one for one in home.state()["sessions"] if one["id"] == copilot.session_id]
     context = session.get("context", {})
     return context if "compactsAt" in context else None
 
@@ -30,18 +29,17 @@ def test_what_the_session_used_is_told_with_what_it_used_before_tapui_came(
 ) -> None:
     model.script(Rule(text="early is over", when="early"))
     copilot.prompt("early")
-    copilot.screen.wait_for("early is over", within=30)
+    copilot.screen.wait_for("early is over")
     start_tower()
     wait_for_tools(home, copilot)
     runs = ("bash", {"command": "echo seen", "description": "a command"})
     model.script(Rule(calls=[runs], when="late"), Rule(text="late is over"))
     copilot.prompt("late")
-    copilot.screen.wait_for("late is over", within=30)
+    copilot.screen.wait_for("late is over")
 
     # An answer of the scripted model is 100 tokens in and 20 out.
     whole = until(
         lambda: found if (found := used(home)).get("usage", {}).get("calls") == 3 else None,
-        within=30,
         what=lambda: f"three answers: {used(home)}",
     )
     (one,) = whole["models"]
@@ -63,7 +61,7 @@ def test_what_the_session_used_is_told_with_what_it_used_before_tapui_came(
 
 def answer(tower: TowerProcess, *keys: str) -> None:
     """Answer the question that waits."""
-    tower.screen.wait_for("budget +The budget is used up", within=30)
+    tower.screen.wait_for("budget +The budget is used up")
     tower.screen.press("a", lambda: tower.screen.find("go on once") is not None)
     for key in keys:
         tower.screen.press(key, lambda: tower.screen.find("Enter denies") is not None)
@@ -90,22 +88,21 @@ def test_once_the_budget_is_used_up_the_next_prompt_is_asked_of_the_person(
     wait_for_tools(home, copilot)
     model.script(Rule(text="first is over", when="first"), Rule(text="third is over", when="third"))
     copilot.prompt("first")
-    copilot.screen.wait_for("first is over", within=30)
+    copilot.screen.wait_for("first is over")
 
     copilot.prompt("second")
     answer(tower, "d")
-    copilot.screen.wait_for(SAID_NO, within=30)
+    copilot.screen.wait_for(SAID_NO)
 
     # What tapui sends waits in the same way.
     tell(tower, "third")
     answer(tower)
-    copilot.screen.wait_for("third is over", within=30)
+    copilot.screen.wait_for("third is over")
     assert [one.text for one in model.requests if "second" in one.text] == []
 
 
 def session_of(home: Home, copilot: Copilot) -> dict[str, Any]:
-    state = json.loads(home.run("status", "--json").stdout)["state"]
-    (session,) = [one for one in state["sessions"] if one["id"] == copilot.session_id]
+    (session,) = [one for one in home.state()["sessions"] if one["id"] == copilot.session_id]
     return dict(session)
 
 
@@ -124,11 +121,9 @@ def test_a_session_that_its_model_refuses_says_so_and_what_it_wants_to_do(
         Rule(text="I am back", role="tool"),
     )
     copilot.prompt("go on")
-    waits = until(
-        lambda: session_of(home, copilot).get("modelWait"), within=30, what="that it waits"
-    )
+    waits = until(lambda: session_of(home, copilot).get("modelWait"), what="that it waits")
     assert (waits["status"], waits["times"]) == (429, 1)
-    copilot.screen.wait_for("I am back", within=60)
+    copilot.screen.wait_for("I am back")
     until(lambda: "modelWait" not in session_of(home, copilot), what="that it goes on")
     assert session_of(home, copilot)["todos"] == [
         {"title": "Write the notes", "state": "inProgress"},

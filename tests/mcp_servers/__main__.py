@@ -26,14 +26,14 @@ async def _tried(gateway: Gateway, name: str, argv: list[str], tool: str, args: 
         BridgeProcess(gateway.home, start) as bridge,
     ):
         await host.open(name)
-        ready = await bridge.heard(ServerReady, within=60)
+        ready = await bridge.heard(ServerReady)
         await bridge.say(ServerSession(name, Secret(gateway.token)))
         names: list[str] = []
         while tool not in names:
             changed = await host.expect("tools.changed")
             names = [one["name"] for one in changed["tools"]]
         await host.invoke(name, tool, args)
-        outcome = await host.expect("tool.outcome", within=30)
+        outcome = await host.expect("tool.outcome")
         told = str(outcome.get("data", outcome.get("file", outcome.get("error"))))
         how = f"{len(ready.tools):3} tools  {ready.protocol}  {ready.seconds:5.2f} s"
         return f"{name:<12} {how}  {tool}: {told[:60]!r}"

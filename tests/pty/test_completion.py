@@ -26,7 +26,7 @@ def test_tab_completes_commands_options_and_choices(tmux: Tmux, home: Home, shel
     argv, load = STARTS[shell]
     screen = tmux.start(argv, env=home.env(PS1="$ "), cwd=home.root)
     screen.type(f"{load}; echo loa''ded\n")
-    screen.wait_for("^loaded", within=30)
+    screen.wait_for("^loaded")
     for typed, completed in (
         ("tapui stat", "tapui status"),
         ("tapui serve --det", "tapui serve --detach"),

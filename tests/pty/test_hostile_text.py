@@ -145,7 +145,7 @@ async def _find(tower: TowerProcess) -> None:
     screen = tower.screen
     screen.keys("f")
     screen.type(MARK.lower())
-    await screen.seen(rf"▌\S+ +line .*{MARK}", within=30)
+    await screen.seen(rf"▌\S+ +line .*{MARK}")
     screen.keys("Enter")
     await screen.seen("kind")
     screen.keys("Escape", "Escape")

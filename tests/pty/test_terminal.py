@@ -146,7 +146,7 @@ def test_a_crash_is_one_line_restores_the_terminal_and_shows_no_secret(
     record = tmp_path / "bytes"
     argv = (sys.executable, "-c", CRASHING, "--no-attach", "--port", "0", str(secret))
     screen = in_shell(tmux, home, *argv, record=record)
-    screen.wait_for("left with 1", within=30)
+    screen.wait_for("left with 1")
     assert is_restored(screen)
     assert "tapui: internal error: RuntimeError: a fault of the test's own" in screen.scrollback()
     assert "Traceback" not in screen.scrollback()
@@ -185,7 +185,7 @@ def test_a_gateway_that_fails_behind_the_screen_is_told_at_once_and_logged(
     expects_error_log(logged)
     argv = (sys.executable, "-c", program, "--no-attach", "--port", "0")
     screen = in_shell(tmux, home, *argv)
-    screen.wait_for("left with 1", within=30)
+    screen.wait_for("left with 1")
     assert is_restored(screen)
     assert f"tapui: {line}" in screen.scrollback()
     assert "tapui: its log is " in screen.scrollback()

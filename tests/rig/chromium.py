@@ -51,7 +51,7 @@ class Chromium:
     async def __aenter__(self) -> Self:
         self._start()
         try:
-            address = await until_async(self._address, within=30, what=self._said)
+            address = await until_async(self._address, what=self._said)
             assert address is not None
             self._socket: ClientConnection = await websockets.connect(address, max_size=None)
         except BaseException:

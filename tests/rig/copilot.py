@@ -16,6 +16,7 @@ VERSION = "1.0.102"
 _MODULES = Path(__file__).parent.parent / "live" / "node_modules"
 _POINTER = "\N{HEAVY RIGHT-POINTING ANGLE QUOTATION MARK ORNAMENT}"
 _INPUT = rf"^─{{20,}}\n{_POINTER} ?((?:.|\n)*?)\n─{{20,}}$"
+_PROMPTED = rf"^ {_POINTER} .* \d\d:\d\d(?: +┃)?$"
 _TRUST = r"Do you trust the files in this folder\?"
 _CHOICE = rf"^│ {_POINTER} 1\. "
 
@@ -81,7 +82,7 @@ class Copilot:
         }
 
     def _trust(self) -> None:
-        self.screen.wait_for(rf"{_TRUST}|{_INPUT}", within=60)
+        self.screen.wait_for(rf"{_TRUST}|{_INPUT}")
         if self.screen.find(_TRUST):
             self.choose_first(_TRUST)
         self.screen.wait_for(_INPUT)
@@ -127,7 +128,7 @@ class Copilot:
 
     def prompt(self, text: str) -> None:
         """Type a prompt and send it; return when the CLI has taken it."""
-        self.screen.wait_for(_INPUT, within=30)
+        self.screen.wait_for(_INPUT)
         self.screen.type(text)
         until(
             lambda: (self._input() or "").startswith(text),
@@ -139,14 +140,24 @@ class Copilot:
             what=lambda: f"{text!r} sent; the screen was:\n{self.screen.text()}",
         )
 
+    @property
+    def takes_prompts(self) -> bool:
+        """Whether it shows an empty prompt, and no dialog."""
+        return not self.screen.is_dead and self._input() == ""
+
     def clear(self) -> str:
         """Begin another session by `/clear`; return its id when the CLI takes prompts again.
 
-        Until its last lines about that, the CLI empties its input as it sets itself up.
+        Until its last lines about that, the CLI empties its input as it sets itself up. An earlier
+        `/clear` has left the same lines: a prompt of the session tells when they are gone.
         """
-        former = self.session_id
+        former, shown = self.session_id, self.screen.find(_PROMPTED)
+        if shown is None:
+            self.prompt("this session is over")
+            shown = self.screen.wait_for(_PROMPTED)
         self.prompt("/clear")
         until(lambda: self.session_id != former, what="another session")
+        until(lambda: shown[0] not in self.screen.text(), what=f"{shown[0]} gone")
         for last in ("Started a fresh session", "MCP Servers reloaded"):  # in either order
             self.screen.wait_for(last)
         return self.session_id

@@ -11,7 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+import msgspec
+
+from tapui.client import gateways
+from tapui.client.glance import glance
 from tapui.home.local_socket import SOCKET_FILE
+from tapui.home.run_folder import GatewayFile
 from tests.rig import faults
 from tests.rig.waiting import HUNG, until
 
@@ -33,9 +38,11 @@ class Home:
     """The scratch folders of one tapui: nothing of the person's own is read or written.
 
     Errors in the logs of its processes fail the test that caused them (`tests.rig.faults`).
+    `user` is the HOME of its processes, with `.copilot`; by default `root`.
     """
 
     root: Path
+    user: Path | None = None
 
     def __post_init__(self) -> None:
         faults.follow(self.root, "serve-*.err", "tapui/**/*.log*")
@@ -48,7 +55,7 @@ class Home:
     @property
     def copilot(self) -> Path:
         """What `COPILOT_HOME` names."""
-        return self.root / ".copilot"
+        return (self.user or self.root) / ".copilot"
 
     def settle(self, settings: str) -> None:
         """Add a table to the person's settings, unless it is there."""
@@ -61,7 +68,7 @@ class Home:
     def env(self, **more: str) -> dict[str, str]:
         """Return the whole environment of a tapui process in this home."""
         return {
-            "HOME": str(self.root),
+            "HOME": str(self.user or self.root),
             "TAPUI_HOME": str(self.tapui),
             "COPILOT_HOME": str(self.copilot),
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
@@ -69,6 +76,21 @@ class Home:
             "TERM": "xterm-256color",
             **more,
         }
+
+    def state(self) -> dict[str, Any]:
+        """The state of the gateway that runs, as `tapui status --json` has it; empty without one.
+
+        It is asked for from here: a process for each look at what is waited for takes half a core.
+        """
+        for file in self.tapui.glob("run/*/gateway.json"):
+            try:
+                found = gateways.found_in(msgspec.json.decode(file.read_bytes(), type=GatewayFile))
+                state = glance(found, name="a test", seconds=HUNG).state
+            except (OSError, msgspec.DecodeError, gateways.NoGateway, gateways.GatewayLost):
+                continue  # it begins, or it has ended
+            told: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(state))
+            return told
+        return {}
 
     def run(
         self,

@@ -1,7 +1,5 @@
 """Waiting until the agent of a real session can call what providers offer to it."""
 
-import json
-
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.waiting import until
@@ -10,11 +8,9 @@ from tests.rig.waiting import until
 def are_taken(home: Home, session_id: str, *, providers: int = 0) -> bool:
     """Return whether a session is open, has so many `providers` at least, and has taken the newest
     list of its tools."""
-    said = home.run("status", "--json").stdout
-    sessions = json.loads(said)["state"]["sessions"] if said else []
     return any(
         one["id"] == session_id and one.get("toolsTaken") and len(one["providers"]) >= providers
-        for one in sessions
+        for one in home.state().get("sessions", [])
     )
 
 
@@ -22,6 +18,5 @@ def wait_for_tools(home: Home, copilot: Copilot, *, providers: int = 0) -> None:
     """Wait until this is so for the session of a CLI."""
     until(
         lambda: are_taken(home, copilot.session_id, providers=providers),
-        within=30,
-        what=lambda: f"the tools are taken: {home.run('status', '--json').stdout}",
+        what=lambda: f"the tools are taken: {home.state()}",
     )

@@ -1,13 +1,34 @@
 """Waiting on a condition until a deadline."""
 
 import asyncio
+import os
+import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
 T = TypeVar("T")
 
-HUNG = 30.0
+_START = 0.04
+"""Seconds that a start of Python takes on a quiet machine of 2026."""
+
+
+def _measured() -> float:
+    """Return how many times slower than a quiet machine this one is now, from 1 to 4."""
+    took = []
+    for _ in range(5):
+        begun = time.monotonic()
+        subprocess.run([sys.executable, "-I", "-c", "pass"], check=True)
+        took.append(time.monotonic() - begun)
+    return min(max(statistics.median(took) / _START, 1.0), 4.0)
+
+
+SLOWNESS = float(os.environ.setdefault("TAPUI_TEST_SLOWNESS", f"{_measured():.1f}"))
+"""By how much tests wait longer than on a quiet machine: measured once, by the first process of a
+run (its workers inherit it), or given in the environment."""
+HUNG = 60.0 * SLOWNESS
 """Seconds after which a test that waits for what must come counts as hung. No behaviour is measured
 by it, and a loaded machine stays below it: what has to be fast names a bound of its own."""
 SHORTEST, LONGEST = 0.002, 0.05

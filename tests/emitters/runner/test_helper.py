@@ -100,7 +100,6 @@ async def test_helper_that_is_busy_with_slow_patterns_gives_signs_of_life(tmp_pa
     for number in range(3):
         await until_async(
             lambda number=number: len(rig.told.lines(f"e{number}")) > 10,  # type: ignore[misc]
-            within=60,
             what="lines",
         )
     assert rig.told.faults == []

@@ -213,7 +213,7 @@ def test_a_gateway_that_may_not_use_ports_comes_in_by_the_extension(
         said = gateway.home.run("status", "--json", "--port", str(gateway.port))
         return [one["id"] for one in json.loads(said.stdout)["state"]["sessions"]]
 
-    until(lambda: "s1" in sessions(), within=30, what=lambda: f"s1; {gateway.stderr}")
+    until(lambda: "s1" in sessions(), what=lambda: f"s1; {gateway.stderr}")
     assert "s2" not in sessions()
     until(lambda: joined_fully(cli, "s1"), what="joined")
     assert cli.asked("session.tools.set") == []

@@ -38,7 +38,7 @@ def served(port: int) -> Iterator[None]:
     """Run the server at an address."""
     with subprocess.Popen([sys.executable, OWN, str(port), TOKEN]) as server:
         try:
-            until(lambda: answers(port), within=30, what="the server listens")
+            until(lambda: answers(port), what="the server listens")
             yield
         finally:
             server.kill()
@@ -112,5 +112,5 @@ async def test_a_server_that_is_restarted_is_found_again(scene: Scene, is_old: b
         assert (outcome["errorCode"], outcome["retryable"]) == ("SERVER_LOST", True)
     with ExitStack() as stack:
         await asyncio.to_thread(stack.enter_context, served(port))
-        await bridge.heard(ServerReady, times=2, within=30)
+        await bridge.heard(ServerReady, times=2)
         assert (await scene.call("echo", {"a": 1}))["data"] == "{'a': 1}"
