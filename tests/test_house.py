@@ -12,7 +12,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 FLOORS = [
-    {"docs", "text", "secret", "times", "cron", "match_time", "schemas", "invocation", "update"},
+    {
+        "docs",
+        "jsonrpc",
+        "text",
+        "secret",
+        "times",
+        "cron",
+        "match_time",
+        "schemas",
+        "invocation",
+        "update",
+    },
     {"files"},
     {"folder_tools"},
     {"home"},

@@ -83,11 +83,9 @@ PACKAGES = (
     "github-copilot-sdk",
     "uvloop",
     "mcp",
-    "pygls",
-    "lsprotocol",
 )
-"""Distributions that tapui runs on; the last four are optional."""
-OPTIONAL = frozenset({"uvloop", "mcp", "pygls", "lsprotocol"})
+"""Distributions that tapui runs on; the last two are optional."""
+OPTIONAL = frozenset({"uvloop", "mcp"})
 
 _DOOR, _SERVERS, _LANGUAGE_SERVER = "mcp", "mcp-servers", "language-server"
 _VERSION = re.compile(r"\d+\.\d+\.\d+[\w.+-]*")
@@ -695,7 +693,7 @@ def _door_token(file: ToolsTokenFile, install: str) -> Iterator[DoctorFinding]:
 
 
 def _language_server(settings: Loaded | ConfigError) -> Iterator[DoctorFinding]:
-    """Tell whether `tapui language-server` would find its program and its packages."""
+    """Tell whether `tapui language-server` would find its program."""
     named = "" if isinstance(settings, ConfigError) else settings.settings.language_server.program
     try:
         program = installation.found_program(named, os.environ, Path.cwd())
@@ -705,11 +703,6 @@ def _language_server(settings: Loaded | ConfigError) -> Iterator[DoctorFinding]:
         else:
             text = "Copilot's language server is not installed: it holds no conversations"
             yield DoctorFinding(_LANGUAGE_SERVER, "ok", text, installation.INSTALL)
-        return
-    fault = installation.fault()
-    if fault is not None:
-        line = installation.install_line()
-        yield DoctorFinding(_LANGUAGE_SERVER, "warning", fault, line)
         return
     text = f"`{command('language-server')}` starts {output.path_text(program)}"
     yield DoctorFinding(_LANGUAGE_SERVER, "ok", text)

@@ -8,8 +8,6 @@ from typing import Any
 import psutil
 import pytest
 
-from tapui.invocation import install_line
-from tests.cli.hidden_package import hide_the_package
 from tests.cli.running import HOSTILE, RAW, Command, next_event, provider, tower
 from tests.rig.gateway import Gateway, Home
 from tests.rig.language_server import LAST_WORDS, answers, installed, told
@@ -254,13 +252,6 @@ def test_what_it_cannot_begin_with(home: Home, words: list[str], code: int, said
     assert said in done.stderr
 
 
-def test_the_packages_are_an_extra(home: Home) -> None:
-    env = hide_the_package(home, "pygls")
-    done = home.run("language-server", "--program", "/bin/sh", "agent", "x", env=env)
-    assert done.returncode == 3
-    assert install_line("tapui[language-server]") in done.stderr
-
-
 def test_the_setting_names_the_program(home: Home) -> None:
     *_, program = language_server(home, [{"say": "Hi."}])
     home.settle(f'[language-server]\nprogram = "{program}"\n')
@@ -302,8 +293,6 @@ def test_the_doctor_says_whether_it_can_begin(home: Home) -> None:
     *_, program = language_server(home)
     named = {"TAPUI_LANGUAGE_SERVER_PROGRAM": program}
     assert finding(home.env(**named)) == ("ok", None)
-    hidden = hide_the_package(home, "pygls")
-    assert finding(hidden | named) == ("warning", install_line("tapui[language-server]"))
     state, line = finding(home.env(TAPUI_LANGUAGE_SERVER_PROGRAM="/gone"))
     assert (state, (line or "").endswith("config")) == ("warning", True)
 

@@ -105,11 +105,8 @@ def _folder(args: argparse.Namespace) -> Path:
 
 def _program(args: argparse.Namespace) -> str:
     """Return the server's program. Raises `Failure`."""
-    from tapui.hosts.language_server import installation
     from tapui.hosts.language_server.installation import NoProgramError, found_program
 
-    if (fault := installation.fault()) is not None:
-        raise Failure(f"{fault}; install it: {installation.install_line()}", NO_GATEWAY)
     named = args.program or loaded(args).settings.language_server.program
     try:
         return found_program(named, os.environ, _folder(args))
@@ -241,14 +238,14 @@ def sign_in(args: argparse.Namespace) -> int:
 
 
 async def _sign_in(folder: Path, program: str) -> int:
-    from tapui.hosts.language_server.connection import ServerError
-    from tapui.hosts.language_server.server import LanguageServer
+    from tapui.hosts.language_server.server import LanguageServer, ServerError
 
     server = LanguageServer(
         program,
         folder,
         environ=os.environ,
-        handlers={},
+        requests={},
+        notifications={},
         report=lambda text, _: output.note(text),
     )
     try:

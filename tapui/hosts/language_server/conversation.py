@@ -20,11 +20,10 @@ from typing import Any, Literal
 from tapui.hosts.language_server import asks, client_tools, models
 from tapui.hosts.language_server.asks import NeverError
 from tapui.hosts.language_server.client_tools import CREATE, EDIT, RUN, NotDoneError
-from tapui.hosts.language_server.connection import Handler, ServerError
 from tapui.hosts.language_server.open_files import ServerFiles, uri_of
 from tapui.hosts.language_server.registration import QUIET, ToolRegistration
 from tapui.hosts.language_server.rounds import TurnProgress
-from tapui.hosts.language_server.server import LanguageServer, ServerTiming
+from tapui.hosts.language_server.server import LanguageServer, ServerError, ServerTiming
 from tapui.hosts.language_server.shapes import (
     answer,
     built_in_answer,
@@ -33,6 +32,7 @@ from tapui.hosts.language_server.shapes import (
 )
 from tapui.hosts.language_server.uplink import ConversationUplink, UnansweredError
 from tapui.hosts.port import Report
+from tapui.jsonrpc.connection import OnNotification, OnRequest
 from tapui.runtime.tasks import BackgroundTasks
 from tapui.wire import limits
 from tapui.wire.errors import CallError
@@ -91,7 +91,8 @@ class _Turn:
 
 
 class ServerConversation:
-    """A session whose agent is the server. `handlers` go to the server; `run` carries prompts out.
+    """A session whose agent is the server. `requests` and `notifications` go to the server; `run`
+    carries prompts out.
 
     `model` is `ID` or `PROVIDER/ID`, "" the server's own choice. `unattended`: no person is asked.
     """
@@ -137,12 +138,15 @@ class ServerConversation:
     # The server
 
     @property
-    def handlers(self) -> dict[str, Handler]:
+    def requests(self) -> dict[str, OnRequest]:
         return {
             "conversation/invokeClientTool": self._on_invocation,
             "conversation/invokeClientToolConfirmation": self._on_confirmation,
-            "$/progress": self._on_progress,
         }
+
+    @property
+    def notifications(self) -> dict[str, OnNotification]:
+        return {"$/progress": self._on_progress}
 
     async def begin(self, server: LanguageServer) -> None:
         """Take a server that was started, and find out its tools. Raises `ServerError`."""
@@ -401,7 +405,7 @@ class ServerConversation:
     def _is_providers(self, tool: str) -> bool:
         return tool in self.registration.registered
 
-    async def _on_progress(self, params: Any) -> None:
+    def _on_progress(self, params: Any) -> None:
         turn = self._turn
         is_ours = isinstance(params, dict) and turn is not None and params.get("token")
         if turn is None or turn.progress is None or is_ours != turn.token:

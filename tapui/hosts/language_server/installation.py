@@ -1,47 +1,16 @@
-"""Whether what this host needs is there: its packages, an extra (`tapui[language-server]`), and the
-server's program."""
+"""Where the server's program is."""
 
 import os
-import re
 import shutil
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 
-from tapui import invocation
-
-NEEDED = {"pygls": 2, "lsprotocol": 2025}
-"""The packages, and their oldest major versions that will do."""
 PROGRAM = "copilot-language-server"
 INSTALL = "npm install -g @github/copilot-language-server"
 
 
 class NoProgramError(Exception):
     """There is no such program; the text says what to do."""
-
-
-def install_line() -> str:
-    """Return the command that installs the packages where this tapui is."""
-    return invocation.install_line("tapui[language-server]")
-
-
-def fault() -> str | None:
-    """Return what is wrong with the packages, or None."""
-    for name, oldest in NEEDED.items():
-        version = installed(name)
-        if version is None:
-            return f"the package {name} is not installed, which the language server's host needs"
-        found = re.match(r"\d{1,9}", version)
-        if found is None or int(found[0]) < oldest:
-            return f"the package {name} is {version}; the language server's host needs {oldest}"
-    return None
-
-
-def installed(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def found_program(named: str, environ: Mapping[str, str], folder: Path) -> str:

@@ -6,7 +6,7 @@ Each turn names its model: the server has no default of its own.
 from dataclasses import dataclass
 from typing import Any
 
-from tapui.hosts.language_server.connection import ServerError
+from tapui.hosts.language_server.server import ServerError
 from tapui.wire import limits
 from tapui.wire.steering import ModelChoice
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
-from tapui.hosts.language_server.connection import RequestRefusedError
+from tapui.hosts.language_server.server import RequestRefusedError
 from tapui.hosts.language_server.shapes import Json, NotRegistrableError, registered
 from tapui.wire.message import OfferedTool
 

@@ -14,18 +14,21 @@ from pathlib import Path
 from typing import Any
 
 from tapui import __version__
-from tapui.hosts.language_server.connection import (
-    Handler,
-    RequestRefusedError,
-    RpcConnection,
-    ServerError,
-)
 from tapui.hosts.language_server.open_files import uri_of
 from tapui.hosts.port import Report
 from tapui.invocation import command
+from tapui.jsonrpc.connection import (
+    OnNotification,
+    OnRequest,
+    RpcConnection,
+    RpcError,
+    RpcRefusedError,
+)
 from tapui.runtime.processes.status import INSIDE
 from tapui.text import cut
 
+MAX_MESSAGE = 32 * 1024 * 1024
+"""Bytes of a message of the server."""
 _MOST_LINES = 200
 """Lines of the server that the person reads; further ones are dropped."""
 _LINE = 2_000
@@ -43,6 +46,14 @@ _SETTINGS = {
     "enableHooks": False,
     "enablePlugins": False,
 }
+
+
+class ServerError(Exception):
+    """The server refused a request, did not answer in time, or is gone; the text says which."""
+
+
+class RequestRefusedError(ServerError):
+    """The server refused a request; the text is its reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,8 +74,8 @@ class ServerTiming:
 class LanguageServer:
     """One process of the server for one folder; `start` it, `wait` for its end, `stop` it.
 
-    `handlers` answer the server's requests besides those that are answered here. `report` takes
-    what the person should know. Each method that asks raises `ServerError`.
+    `requests` and `notifications` take what the server asks and tells besides what is taken here.
+    `report` takes what the person should know. Each method that asks raises `ServerError`.
     """
 
     def __init__(
@@ -73,7 +84,8 @@ class LanguageServer:
         folder: Path,
         *,
         environ: Mapping[str, str],
-        handlers: Mapping[str, Handler],
+        requests: Mapping[str, OnRequest],
+        notifications: Mapping[str, OnNotification],
         report: Report,
         timing: ServerTiming | None = None,
     ) -> None:
@@ -88,7 +100,9 @@ class LanguageServer:
         self._running: list[asyncio.Task[Any]] = []
         self._listening: asyncio.Task[None]
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        self._connection = RpcConnection({**self._own_handlers(), **handlers})
+        self._requests = {**self._own_requests(), **requests}
+        self._notifications = {"window/showMessage": self._on_message, **notifications}
+        self._connection: RpcConnection
         self.version = ""
         self.user: str | None = None
         """The account that is signed in; None: none is, or the server does not name it."""
@@ -101,7 +115,12 @@ class LanguageServer:
 
     async def ask(self, method: str, params: Any, within: float | None = None) -> Any:
         """Return the server's answer; without `within`, one that may take as long as a turn."""
-        return await self._connection.ask(method, params, within=within)
+        try:
+            return await self._connection.ask(method, params, within=within)
+        except RpcRefusedError as error:
+            raise RequestRefusedError(str(error)) from None
+        except RpcError as error:
+            raise ServerError(str(error)) from None
 
     async def reason(self, error: ServerError) -> str:
         """Return why a request failed; where the server has ended, why it has."""
@@ -137,7 +156,13 @@ class LanguageServer:
         except OSError as error:
             raise ServerError(f"{self._program} cannot be started: {error.strerror}") from None
         assert self._process.stdin is not None
-        self._connection.write_to(self._process.stdin)
+        self._connection = RpcConnection(
+            self._process.stdin,
+            requests=self._requests,
+            notifications=self._notifications,
+            other="the server",
+            max_message=MAX_MESSAGE,
+        )
         listening = self._listen(self._process)
         self._listening = asyncio.create_task(listening, name="what the server logs")
         serving = asyncio.create_task(self._serve(self._process), name="the language server")
@@ -161,7 +186,7 @@ class LanguageServer:
         why = ""
         try:
             await self._connection.run(process.stdout)
-        except ServerError as error:
+        except RpcError as error:
             why = str(error)
         finally:
             if not self._ended.done():
@@ -264,10 +289,9 @@ class LanguageServer:
 
     # What the server asks
 
-    def _own_handlers(self) -> dict[str, Handler]:
+    def _own_requests(self) -> dict[str, OnRequest]:
         return {
             "window/showMessageRequest": self._show_message,
-            "window/showMessage": self._show_message,
             "window/showDocument": self._show_document,
             "workspace/configuration": self._configuration,
             "client/registerCapability": self._nothing,
@@ -277,6 +301,9 @@ class LanguageServer:
         }
 
     async def _show_message(self, params: Any) -> None:
+        self._on_message(params)
+
+    def _on_message(self, params: Any) -> None:
         given = params if isinstance(params, dict) else {}
         self.say(given.get("message"), is_warning=given.get("type") in (1, 2))
 

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from tapui.hosts.language_server.connection import ServerError
 from tapui.hosts.language_server.conversation import KIND, ServerConversation
 from tapui.hosts.language_server.registration import QUIET
-from tapui.hosts.language_server.server import LanguageServer, ServerTiming
+from tapui.hosts.language_server.server import LanguageServer, ServerError, ServerTiming
 from tapui.hosts.port import HostPort, OpenPort, Report
 from tapui.wire.host import (
     HostAck,
@@ -93,7 +92,8 @@ class LanguageServerHost:
             program,
             folder,
             environ=environ,
-            handlers=self.conversation.handlers,
+            requests=self.conversation.requests,
+            notifications=self.conversation.notifications,
             report=report,
             timing=timing,
         )

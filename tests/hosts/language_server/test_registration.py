@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Raw
 
-from tapui.hosts.language_server.connection import RequestRefusedError
 from tapui.hosts.language_server.registration import ToolRegistration
+from tapui.hosts.language_server.server import RequestRefusedError
 from tapui.wire.message import OfferedTool
 
 

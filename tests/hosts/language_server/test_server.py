@@ -182,7 +182,7 @@ async def test_a_start_that_is_given_up(tmp_path: Path) -> None:
     await until_async(lambda: told(silent, "initialize"), what="its greeting")
     starting.stop()
     assert await begun is False
-    assert starting.conversation.handlers  # it was never begun
+    assert starting.conversation.requests  # it was never begun
 
 
 async def test_a_turn_that_does_not_end_when_it_is_stopped(tmp_path: Path) -> None:
