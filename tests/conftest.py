@@ -9,6 +9,7 @@ import tempfile
 import termios
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -92,14 +93,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     }
     tests = Path(__file__).parent
 
-    def rank(item: pytest.Item) -> int:
-        if item.path in waiting:
+    @cache
+    def rank(file: Path) -> int:
+        if file in waiting:
             return 0
-        if not item.path.is_relative_to(tests):
+        if not file.is_relative_to(tests):
             return 2
-        return 1 if item.path.relative_to(tests).parts[0] in SLOW else 2
+        return 1 if file.relative_to(tests).parts[0] in SLOW else 2
 
-    items.sort(key=rank)
+    items.sort(key=lambda item: rank(item.path))
 
 
 @pytest.fixture

@@ -2,6 +2,8 @@
 
 import ast
 import types
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -26,17 +28,17 @@ _WORDS: dict[Any, str] = {
 }
 
 
-def tables() -> dict[str, tuple[Path, str]]:
-    """Return every generated table with its document, by the name in its markers."""
+def tables() -> dict[str, tuple[Path, Callable[[], str]]]:
+    """Return what makes each table, with its document, by the name in its markers."""
     return {
-        "provider": (APPENDIX, _conversation(provider.FromProvider, provider.ToProvider)),
-        "host": (APPENDIX, _conversation(host.FromHost, host.ToHost)),
-        "tower": (APPENDIX, _conversation(tower.FromTower, tower.ToTower)),
-        "builtin": (APPENDIX, _conversation(builtin.FromBuiltin, builtin.ToBuiltin)),
-        "shapes": (APPENDIX, _shapes()),
-        "limits": (APPENDIX, _limits()),
-        "errors": (README, _list(ErrorCode)),
-        "call-errors": (README, _list(CallError)),
+        "provider": (APPENDIX, partial(_conversation, provider.FromProvider, provider.ToProvider)),
+        "host": (APPENDIX, partial(_conversation, host.FromHost, host.ToHost)),
+        "tower": (APPENDIX, partial(_conversation, tower.FromTower, tower.ToTower)),
+        "builtin": (APPENDIX, partial(_conversation, builtin.FromBuiltin, builtin.ToBuiltin)),
+        "shapes": (APPENDIX, _shapes),
+        "limits": (APPENDIX, _limits),
+        "errors": (README, partial(_list, ErrorCode)),
+        "call-errors": (README, partial(_list, CallError)),
     }
 
 

@@ -3,7 +3,7 @@ the stories of endings."""
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import tapui
@@ -19,14 +19,14 @@ from tests.core.proof.endings import judges
 PAGES = Path(tapui.__file__).parent / "docs"
 
 
-def tables() -> dict[str, tuple[Path, str]]:
-    """Return every generated table with its document, by the name in its markers."""
+def tables() -> dict[str, tuple[Path, Callable[[], str]]]:
+    """Return what makes each table, with its document, by the name in its markers."""
     return {
-        "keys": (PAGES / "keys.md", _keys()),
-        "list of commands": (PAGES / "commands.md", _list_of_commands()),
-        "commands": (PAGES / "commands.md", _commands()),
-        "settings": (PAGES / "settings.md", _settings()),
-        "endings": (PAGES / "proof.md", judges.table()),
+        "keys": (PAGES / "keys.md", _keys),
+        "list of commands": (PAGES / "commands.md", _list_of_commands),
+        "commands": (PAGES / "commands.md", _commands),
+        "settings": (PAGES / "settings.md", _settings),
+        "endings": (PAGES / "proof.md", judges.table),
     }
 
 

@@ -21,15 +21,6 @@ from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import HUNG, until
 
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder as live."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.live)
-
-
 FAILED = pytest.StashKey[bool]()
 
 

@@ -1,7 +1,6 @@
 """Programs on a real terminal (tmux)."""
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,14 +8,6 @@ import pytest
 from tests.rig.gateway import Home
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test of this folder as one that needs tmux."""
-    here = Path(__file__).parent
-    for item in items:
-        if here in item.path.parents:
-            item.add_marker(pytest.mark.pty)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ What `.ci/run` reads of the first failure of a test stands among the properties 
 (`tests.rig.verdict`).
 """
 
+import functools
 import socket
 import subprocess
 import threading
@@ -137,14 +138,25 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object | Non
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the tests of `ROOMS`, and have each marked test run once more where it fails."""
-    rooms = [_TESTS / room for room in ROOMS]
+    """Mark tests by their room, and have each that is marked `machine` run once more where it
+    fails."""
     runs_again = hasattr(config.option, "force_reruns") and not config.option.usepdb
     for item in items:
-        if any(folder in item.path.parents for folder in rooms):
-            item.add_marker(pytest.mark.machine)
+        for mark in _marks(item.path):
+            item.add_marker(mark)
         if runs_again and is_marked(item):
             item.add_marker(pytest.mark.flaky(reruns=1, rerun_except=_TIMED_OUT))
+
+
+@functools.cache
+def _marks(file: Path) -> tuple[str, ...]:
+    """Return the marks of the tests of a file: `machine`, and the room itself where it is one."""
+    if not file.is_relative_to(_TESTS):
+        return ()
+    room = file.relative_to(_TESTS).parent.as_posix()
+    is_in = any(f"{room}/".startswith(f"{one}/") for one in ROOMS)
+    own = tuple(name for name in ("live", "pty") if room == name)
+    return (*own, "machine") if is_in else own
 
 
 def is_marked(item: pytest.Item) -> bool:
