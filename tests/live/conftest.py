@@ -52,6 +52,8 @@ def cli_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("copilot-cache")
 
 
+BEGINNING = "Interactive · Manual Approval"
+"""What the CLI begins with, in its footer."""
 LAST_WORDS = 5.0
 """Seconds for a turn to end whose answer is on the screen; another CLI costs as much."""
 
@@ -59,8 +61,9 @@ LAST_WORDS = 5.0
 class Desk:
     """A CLI in which one test after another begins a session of its own, by `/clear`.
 
-    A start takes five seconds of CPU, `/clear` one. A CLI in which none can begin (a dialog,
-    a turn, another mode), or in which a test has failed, is ended, and the next test gets another.
+    A start takes five seconds of CPU, `/clear` one. A CLI in which none can begin (a dialog, a
+    turn, another mode or policy), or in which a test has failed, is ended: the next test gets
+    another.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -98,7 +101,7 @@ class Desk:
     def _begin_anew(self, copilot: Copilot) -> None:
         assert copilot.takes_prompts
         until(lambda: copilot.mode, within=LAST_WORDS, what="the end of its turn")
-        assert copilot.mode == "Interactive"
+        assert BEGINNING in copilot.footer  # else `/clear` carries it forward
         copilot.clear()
         self.model.script()
         self.model.requests.clear()
@@ -116,9 +119,9 @@ class Desk:
         self._open.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def desk(cli: Path, cli_cache: Path) -> Iterator[Desk]:
-    """What the tests of a worker share."""
+    """What the tests of a worker share, until it goes on with those of another folder."""
     desk = Desk(cli_cache)
     yield desk
     desk.end()

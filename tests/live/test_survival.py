@@ -4,11 +4,13 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.taken import wait_for_tools
 from tests.rig.tower import TowerProcess
+from tests.rig.waiting import until
 
 TOUCH = [("bash", {"command": "echo once >> proof", "description": "write"})]
 FORM = {
@@ -19,6 +21,19 @@ FORM = {
         "required": ["colour"],
     },
 }
+
+
+def done_turn(tower: TowerProcess, copilot: Copilot) -> dict[str, Any]:
+    """Return the turn of the CLI's session, once it is done."""
+
+    def done() -> dict[str, Any] | None:
+        told = tower.home.state().get("turns", [])
+        (turn,) = [one["current"] for one in told if one["sessionId"] == copilot.session_id]
+        return dict(turn) if turn["head"]["state"] == "done" else None
+
+    turn = until(done, what=lambda: f"the turn is done: {tower.home.state().get('turns')}")
+    assert turn is not None
+    return turn
 
 
 def test_a_cli_that_is_stopped_shows_it_and_goes_on_where_it_was(
@@ -78,11 +93,10 @@ def test_a_permission_and_a_question_outlive_a_killed_tapui(
     third.screen.wait_for("Nothing waits")
     assert (copilot.cwd / "proof").read_text() == "once\n"
     # It is one turn with one step for each call, though two gateways saw parts of it.
-    told = third.home.state()["turns"]
-    (turn,) = [one for one in told if one["sessionId"] == copilot.session_id]
-    assert turn["current"]["head"]["prompt"] == "write it"
-    assert turn["current"]["head"]["number"] == 1
-    steps = turn["current"]["steps"]
+    turn = done_turn(third, copilot)
+    assert turn["head"]["prompt"] == "write it"
+    assert turn["head"]["number"] == 1
+    steps = turn["steps"]
     assert [(one["kind"], one["state"]) for one in steps] == [
         ("call", "done"),
         ("call", "done"),
@@ -106,8 +120,7 @@ def test_a_permission_that_is_open_when_tapui_is_stopped_is_one_step_that_succee
     second.approve("echo once >> proof")
     copilot.screen.wait_for("all done")
     second.screen.wait_for("Nothing waits")
-    told = second.home.state()["turns"]
-    (turn,) = [one for one in told if one["sessionId"] == copilot.session_id]
-    head, steps = turn["current"]["head"], turn["current"]["steps"]
-    assert (head["prompt"], head["state"], head.get("failed", 0)) == ("write it", "done", 0)
+    turn = done_turn(second, copilot)
+    head, steps = turn["head"], turn["steps"]
+    assert (head["prompt"], head.get("failed", 0)) == ("write it", 0)
     assert [(one["kind"], one["state"]) for one in steps] == [("call", "done"), ("message", "done")]

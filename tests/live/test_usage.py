@@ -52,11 +52,12 @@ def test_what_the_session_used_is_told_with_what_it_used_before_tapui_came(
     assert 0 < context["tokens"] < context["compactsAt"] < context["limit"]
 
     # Without an account, and with models of a provider of one's own.
-    assert session_of(home, copilot)["account"]["signedIn"] is False
+    account = until(lambda: session_of(home, copilot).get("account"), what="the account")
+    assert account["signedIn"] is False
     told = json.loads(home.run("doctor", "--json").stdout)["findings"]
-    (account,) = [one for one in told if one["id"] == "account"]
-    assert account["state"] == "ok"
-    assert "not signed in" in account["text"]
+    (found,) = [one for one in told if one["id"] == "account"]
+    assert found["state"] == "ok"
+    assert "not signed in" in found["text"]
 
 
 def answer(tower: TowerProcess, *keys: str) -> None:
@@ -125,8 +126,12 @@ def test_a_session_that_its_model_refuses_says_so_and_what_it_wants_to_do(
     assert (waits["status"], waits["times"]) == (429, 1)
     copilot.screen.wait_for("I am back")
     until(lambda: "modelWait" not in session_of(home, copilot), what="that it goes on")
+    until(lambda: len(session_of(home, copilot).get("todos", [])) == 2, what="the todos")
     assert session_of(home, copilot)["todos"] == [
         {"title": "Write the notes", "state": "inProgress"},
         {"title": "Fix links"},
     ]
-    assert {"system", "tools", "conversation"} <= session_of(home, copilot)["context"].keys()
+    filled = {"system", "tools", "conversation"}
+    until(
+        lambda: filled <= session_of(home, copilot).get("context", {}).keys(), what="what fills it"
+    )

@@ -122,9 +122,13 @@ class Copilot:
     @property
     def mode(self) -> str:
         """The mode in the footer, as the person reads it: `Interactive`, `Plan`, `Autopilot`."""
-        footer = self.screen.text().rstrip().rpartition("\n")[2]
-        named = re.search(r"Interactive|Plan|Autopilot", footer)
+        named = re.search(r"Interactive|Plan|Autopilot", self.footer)
         return named[0] if named else ""
+
+    @property
+    def footer(self) -> str:
+        """The last line of the screen, with the mode and what the CLI asks about."""
+        return self.screen.text().rstrip().rpartition("\n")[2]
 
     def prompt(self, text: str) -> None:
         """Type a prompt and send it; return when the CLI has taken it."""
