@@ -44,10 +44,9 @@ from tapui.hosts.copilot.finding.stored_sessions import folder_of
 from tapui.hosts.copilot.finding.unattached_sessions import START_TIME, unattached
 from tapui.hosts.copilot.install.mcp_config import NAME, McpConfig, own_entry
 from tapui.hosts.copilot.install.own_files import ExtensionFile, is_experimental, skill_files
-from tapui.hosts.copilot.sdk import PACKAGE
 from tapui.hosts.language_server import installation
 from tapui.hosts.mcp import package
-from tapui.invocation import command, install_line
+from tapui.invocation import command
 from tapui.mcp_servers.config.entries import ServerEntry
 from tapui.mcp_servers.config.reading import read_folder, read_own
 from tapui.mcp_servers.server_start import CannotStartError, server_start
@@ -80,7 +79,6 @@ PACKAGES = (
     "psutil",
     "platformdirs",
     "tomlkit",
-    "github-copilot-sdk",
     "uvloop",
     "mcp",
 )
@@ -242,7 +240,7 @@ def _diagnose(
 ) -> list[DoctorFinding]:
     """Return all findings; `port_rule` is the setting `copilot.port`. Blocks for up to 10 s,
     5 s for each gateway that does not answer, and 10 s for models that no host tells."""
-    found = [_cli(), _sdk()]
+    found = [_cli()]
     found += _extension(folders.copilot)
     found += _skills(folders.copilot)
     found += _mcp_door(folders)
@@ -353,18 +351,6 @@ def _cli_version(program: str) -> str | None:
         return None
     told = _VERSION.search(done.stdout.decode("utf-8", "replace"))
     return told[0] if told else None
-
-
-def _sdk() -> DoctorFinding:
-    try:
-        return DoctorFinding("sdk", "ok", f"{PACKAGE} {metadata.version(PACKAGE)}")
-    except metadata.PackageNotFoundError:
-        return DoctorFinding(
-            "sdk",
-            "error",
-            f"{PACKAGE} is not installed: nothing can be attached to",
-            install_line(PACKAGE),
-        )
 
 
 def _extension(copilot_home: Path) -> Iterator[DoctorFinding]:

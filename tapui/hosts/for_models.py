@@ -49,13 +49,16 @@ def _result_text(outcome: ToolOutcome) -> tuple[str, bool]:
 
 
 def media_of(file: FileResult) -> bytes | None:
-    """Return a file's content; None when it is too large or not there any more."""
+    """Return a file's content; None when it is too large, or cannot be read."""
     try:
-        handle = os.open(file.path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(file.path, "rb", opener=_opened) as opened:
+            if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
+                return None
+            data = opened.read(MEDIA_BYTES + 1)
     except OSError:
         return None
-    with open(handle, "rb") as opened:  # noqa: PTH123 - of a descriptor
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return None
-        data = opened.read(MEDIA_BYTES + 1)
     return data if len(data) <= MEDIA_BYTES else None
+
+
+def _opened(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)

@@ -57,7 +57,8 @@ class RpcConnection:
     """The conversation with whom `writer` leads to; `run` reads what comes from there.
 
     `requests` and `notifications` take what the other end asks and tells, by method: a request of
-    another method is refused, a notification left aside. Notifications are taken in their order.
+    another method is refused, a notification left aside; a request that None takes is left open.
+    Notifications are taken in their order.
     `other` names the other end in errors.
     """
 
@@ -65,7 +66,7 @@ class RpcConnection:
         self,
         writer: asyncio.StreamWriter,
         *,
-        requests: Mapping[str, OnRequest],
+        requests: Mapping[str, OnRequest | None],
         notifications: Mapping[str, OnNotification],
         other: str,
         max_message: int = MAX_MESSAGE,
@@ -182,9 +183,10 @@ class RpcConnection:
                 _log.exception("a notification of %s failed: %s", self._other, told.method)
 
     def _take_request(self, asked: RpcRequest) -> None:
-        answer = self._requests.get(asked.method)
-        if answer is None:
+        if asked.method not in self._requests:
             self._refuse(asked.id, METHOD_NOT_FOUND, f"Method not found: {asked.method}")
+        elif (answer := self._requests[asked.method]) is None:
+            return
         elif len(self._work) >= MAX_REQUESTS or asked.id in self._work:
             self._refuse(asked.id, INTERNAL_ERROR, "too many requests at once")
         else:

@@ -6,6 +6,7 @@ Each message is JSON behind a header that names its length, as the Language Serv
 
 import itertools
 import json
+import logging
 import re
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,8 @@ _END = b"\r\n\r\n"
 _LENGTH = re.compile(rb"^content-length:[ \t]*(\d{1,15})[ \t]*$", re.IGNORECASE | re.MULTILINE)
 
 Id = int | str
+
+_log = logging.getLogger(__name__)
 
 
 class FramingError(Exception):
@@ -85,6 +88,10 @@ class RpcPeer:
             message = _read(body)
             if message is not None:
                 messages.append(message)
+            else:
+                _log.warning(
+                    "a message of %d bytes is no JSON-RPC, or nested too deeply", len(body)
+                )
         return messages
 
     def _next_body(self) -> bytes | None:

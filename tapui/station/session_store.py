@@ -102,7 +102,7 @@ class CopilotSessions:
         return [AgentOnDisk(*one) for one in custom_agents(self._copilot_home, folder)]
 
     def delete(self, session: SessionOnDisk) -> None:
-        """Run `tapui sessions delete`: the SDK that it needs is never loaded in this process."""
+        """Run `tapui sessions delete`: it starts a CLI, and waits for it."""
         argv = [sys.executable, "-P", "-m", "tapui", "sessions", "delete", session.id, "--yes"]
         try:
             done = subprocess.run(

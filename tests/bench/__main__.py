@@ -469,7 +469,7 @@ def _announced(home: Home) -> dict[str, str]:
 
 
 def copilot(seconds: float) -> Iterator[Row]:
-    """Attaching, with a played CLI and the real SDK; text that an agent streams; its history."""
+    """Attaching, with a played CLI; text that an agent streams; its history."""
     with scratch() as home, Gateway(home) as gateway, ExitStack() as playing:
         for what, target in (("first CLI: the host starts", ""), ("another CLI", "< 1 s")):
             took = playing.enter_context(streaming.played(gateway, what.split()[0]))

@@ -1,4 +1,4 @@
-"""A Copilot CLI played by a test: the JSON-RPC that the SDK speaks, over a loopback socket.
+"""A Copilot CLI played by a test: its JSON-RPC, over a loopback socket.
 
 It knows what attaching needs. What a session is asked for beside that is answered with an error,
 as a CLI of another version does; the host reports it and goes on.
@@ -68,6 +68,9 @@ class CliPlayed:
         self._unanswered: list[tuple[asyncio.StreamWriter, Json]] = []
         self._hooks: dict[str, Future[Json]] = {}
         self.requests: list[Json] = []
+        self.greeting: Any = {"ok": True, "protocolVersion": 3, "version": "1.0.102"}
+        self.results: dict[str, Any] = {}
+        """Results of methods that differ from those of a CLI that is well."""
         self.port = 0
         self._ready: Future[None] = Future()
         self._writers: list[asyncio.StreamWriter] = []
@@ -234,9 +237,11 @@ class CliPlayed:
             return {}
         if method in self.unknown:
             return _error(f"Unhandled method {method}")
+        if method in self.results:
+            return {"result": self.results[method]}
         match method:
             case "connect":
-                result = {"ok": True, "protocolVersion": 3, "version": "1.0.102"}
+                result = self.greeting
             case "ping" if self.is_hung:
                 return {}
             case "ping":
@@ -320,7 +325,9 @@ class CliPlayed:
                 self.taken.intersection(one["name"] for one in given["tools"])
             ):
                 return _error(f"External tool name clash: {', '.join(clash)} already registered")
-            case "session.tools.set" | "session.destroy" | "session.log" | "session.name.set":
+            case "session.detach":
+                result = {"success": True}
+            case "session.tools.set" | "session.log" | "session.name.set":
                 result = {}
             case _:
                 return _error(f"Unhandled method {method}")

@@ -8,7 +8,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive
 from tapui.wire.codec import raw
@@ -153,7 +152,6 @@ class HostThread:
 
     async def _run(self) -> None:
         self.loop = asyncio.get_running_loop()
-        self.loop.set_exception_handler(sdk.loop_failed)  # as the host's own process does
         self.host = CopilotHost(
             self.gateway.open_port,
             copilot_home=self._home,

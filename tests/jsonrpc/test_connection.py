@@ -192,6 +192,17 @@ async def test_requests_at_once_are_bounded() -> None:
         assert "too many" in heard["error"]["message"]
 
 
+async def test_requests_that_are_left_open_take_no_place() -> None:
+    async def echo(params: Any) -> Any:
+        return params
+
+    async with connected(requests={"open": None, "echo": echo}) as (_, other, _running):
+        for number in range(MAX_REQUESTS + 1):
+            other.say(id=number, method="open")
+        other.say(id="last", method="echo", params=[1])
+        assert await other.hear() == {"jsonrpc": "2.0", "id": "last", "result": [1]}
+
+
 async def test_what_waits_fails_when_the_other_end_goes() -> None:
     async with connected() as (connection, other, running):
         asking = asyncio.ensure_future(connection.ask("x", within=HUNG))

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.sdk import load
+from tapui.hosts.copilot.connection import CliConnection
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.wire.codec import raw
@@ -237,7 +237,6 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
 ) -> None:
     from copilot import CopilotClient, RuntimeConnection
 
-    load()
     home.root.joinpath(".cache").symlink_to(cli_cache)
     question = {"question": "Which colour?", "choices": ["red", "blue"]}
     model.script(Rule(calls=[("ask_user", question)], when="ask me"), Rule(text="I see"))
@@ -253,7 +252,7 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
     told: asyncio.Queue[Message] = asyncio.Queue()
     runtime = RuntimeConnection.for_tcp(path=str(cli), connection_token="secret")
     owner = CopilotClient(connection=runtime, env=env, use_logged_in_user=False)
-    visitor: CopilotClient | None = None
+    visitor: CliConnection | None = None
     is_over = asyncio.Event()
     answering: set[asyncio.Task[Any]] = set()
 
@@ -275,11 +274,10 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
                 "api_key": "none",
             },
         )
-        there = RuntimeConnection.for_uri(
-            f"127.0.0.1:{owner.runtime_port}", connection_token="secret"
+        assert owner.runtime_port is not None
+        visitor = await CliConnection.open(
+            owner.runtime_port, "secret", within=HUNG, on_foreground=lambda _: None
         )
-        visitor = CopilotClient(connection=there)
-        await visitor.start()
 
         def send(message: Message) -> None:
             asyncio.get_running_loop().call_soon(take, message)
@@ -321,9 +319,9 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
         if answering:
             await asyncio.wait(answering, timeout=HUNG)
         process = owner._cli_process
-        for client in (visitor, owner):
-            if client is not None:
-                await client.force_stop()
+        if visitor is not None:
+            await visitor.close()
+        await owner.force_stop()
         if process is not None:
             with process:  # the SDK leaves its pipes open
                 pass

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tapui.hosts.copilot.sdk import load
 from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
 from tests.rig.waiting import HUNG, LONGEST, until_async
@@ -90,7 +89,6 @@ async def end(client: "CopilotClient") -> None:
 @pytest.fixture
 async def own(cli: Path, cli_cache: Path, home: Home, model: ModelServer) -> AsyncIterator[Own]:
     """Servers of the SDK's own."""
-    load()
     home.root.joinpath(".cache").symlink_to(cli_cache)
     async with AsyncExitStack() as stack:
         yield Own(cli, home, model, stack)

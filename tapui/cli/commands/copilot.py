@@ -11,8 +11,8 @@ from tapui.cli.arguments import CommandParser
 from tapui.cli.failure import WRONG_USE, Failure
 from tapui.home.accounts import PortConsent, other_people
 from tapui.home.paths import Home
+from tapui.hosts.copilot.connection import NO_CLI
 from tapui.hosts.copilot.install.own_files import ExtensionFile, is_experimental
-from tapui.hosts.copilot.sdk import NO_CLI
 from tapui.invocation import command
 from tapui.runtime.processes.status import INSIDE
 

@@ -136,8 +136,8 @@ def _delete(args: argparse.Namespace) -> int:
     session = _named(args.session)
     _refuse_held(session, "end it first")
     name = f"{session.id} “{session.title}”" if session.title else session.id
+    from tapui.hosts.copilot.connection import AttachError
     from tapui.hosts.copilot.own.server import delete_session, found_program
-    from tapui.hosts.copilot.sdk import AttachError
 
     try:
         found_program(os.environ)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tapui.core.effects import SetRunFilter, StartRun, StopRun, TryFilter
@@ -29,8 +30,15 @@ _log = logging.getLogger(__name__)
 
 def is_ours(plan: EmitterPlan) -> bool:
     """Return whether a plan runs a provider that ships with this tapui."""
-    start = plan.args[: len(ARGUMENTS)]
-    return plan.is_provider and plan.command == sys.executable and start == ARGUMENTS
+    is_started_so = plan.is_provider and plan.args[: len(ARGUMENTS)] == ARGUMENTS
+    return is_started_so and _is_own_python(plan.command or "")
+
+
+def _is_own_python(command: str) -> bool:
+    """Return whether a command is this interpreter, by any of the names in its folder: `python` and
+    `python3.11`, say."""
+    own, given = Path(sys.executable), Path(command)
+    return given.parent == own.parent and given.resolve() == own.resolve()
 
 
 class RunShell:

@@ -18,7 +18,6 @@ from pathlib import Path
 
 from tapui.client.gateways import GatewayError
 from tapui.client.socket import GatewaySocket
-from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive, ReportLevel
 from tapui.hosts.socket_port import HostSocket
@@ -37,8 +36,6 @@ def main() -> int:
     """Run the host until the gateway ends it; return the exit code."""
     args = _parser().parse_args()
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format=LOG_FORMAT)
-    # The SDK logs each of its failures with a traceback; they are reported here anyway.
-    logging.getLogger("copilot").setLevel(logging.CRITICAL)
     with contextlib.suppress(KeyboardInterrupt):  # before the signals are caught: it ends
         return asyncio.run(_run(args))
     return 0
@@ -60,7 +57,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _run(args: argparse.Namespace) -> int:
-    asyncio.get_running_loop().set_exception_handler(sdk.loop_failed)
     try:
         token = args.token_file.read_text().strip()
         socket = await GatewaySocket.open(

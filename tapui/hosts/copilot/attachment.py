@@ -1,35 +1,33 @@
 """One running CLI: the connection to it, and the sessions in it."""
 
 import asyncio
-import contextlib
 import os
 import time
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliConnection,
+    LostError,
+    NoAnswerError,
+    text_of,
+)
 from tapui.hosts.copilot.finding.discovery import (
-    LOOPBACK,
     ExtensionDoor,
     Process,
     doors_of,
     listening_ports,
 )
-from tapui.hosts.copilot.sdk import AttachError, NoAnswerError
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import BackgroundTasks, cancelled
 from tapui.wire.host import SessionUpdate
 
-if TYPE_CHECKING:
-    from copilot import CopilotClient
-    from copilot.client import SessionLifecycleEvent
-
 WATCH_INTERVAL = 0.5
 """Seconds between two looks at whether the process lives."""
 PING_INTERVAL = 1.0
-DISCONNECT_TIME = 5.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
 ENDED = "the session ended in the CLI"
@@ -63,7 +61,7 @@ class Attachment:
         self._timing = uplink.timing
         self._copilot_home = copilot_home
         self._cwd = cwd
-        self._client: CopilotClient | None = None
+        self._connection: CliConnection | None = None
         self._foreground: str | None = None
         self._joining: set[str] = set()
         self._told: dict[str, str] = {}
@@ -82,10 +80,8 @@ class Attachment:
         Raises `AttachError`; then nothing is left open.
         """
         try:
-            client = await self._open()
-            self._foreground = await sdk.call(
-                "ask for the CLI's session", client.get_foreground_session_id()
-            )
+            connection = await self._open()
+            self._foreground = await _foreground_of(connection)
             await self._join_all(self._wanted(sessions))
         except BaseException:
             self._close_sessions("attaching failed")
@@ -119,26 +115,18 @@ class Attachment:
             self._told[session_id] = str(error)
             self._uplink.report(f"session {session_id}: {error}; it is tried again", "warning")
 
-    async def _open(self) -> "CopilotClient":
-        from copilot import CopilotClient, RuntimeConnection
-
+    async def _open(self) -> CliConnection:
         pid, token = self._listener()
         if pid is not None:
             await self._check_port(pid)
-        connection = RuntimeConnection.for_uri(f"{LOOPBACK}:{self.port}", connection_token=token)
-        client = CopilotClient(connection=connection)
-        self._client = client
-        client.on_lifecycle(self._on_lifecycle)
-        try:
-            await sdk.call(
-                f"connect to port {self.port}", client.start(), within=self._timing.connect
-            )
-        finally:
-            if self._client is not client:  # it was dropped before it had its socket
-                await _stopped(client)
-        if self._client is not client:
+        connection = await CliConnection.open(
+            self.port, token, within=self._timing.connect, on_foreground=self._shows
+        )
+        if self._is_leaving:
+            await connection.close()
             raise AttachError("it was left meanwhile")
-        return client
+        self._connection = connection
+        return connection
 
     def _listener(self) -> tuple[int | None, str | None]:
         """Return the process that listens, where it is known, and the token that it wants."""
@@ -157,9 +145,9 @@ class Attachment:
 
     async def _drop(self) -> None:
         """Close the socket at once; the CLI takes our tools away and lives on."""
-        client, self._client = self._client, None
-        if client is not None:
-            await _stopped(client)
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
     async def run(self) -> None:
         """Stay until the CLI ends or cannot be reached any more; close its sessions then."""
@@ -197,13 +185,13 @@ class Attachment:
 
     async def _ping(self) -> None:
         """Return when the connection is lost. A CLI that is stopped (Ctrl-Z) keeps it."""
-        while (client := self._client) is not None:
+        while (connection := self._connection) is not None:
             try:
-                await sdk.call("ping", client.ping(), within=self._timing.ping)
+                await connection.ping(within=self._timing.ping)
             except NoAnswerError:
                 self._answers(is_silent=True)  # it is stopped, or very busy
                 continue
-            except AttachError:
+            except LostError:
                 return
             self._answers(is_silent=False)
             await asyncio.sleep(PING_INTERVAL)
@@ -237,30 +225,30 @@ class Attachment:
         """Return whether there is something to connect to again."""
         return True
 
-    async def _rejoin(self, client: "CopilotClient") -> None:
+    async def _rejoin(self, connection: CliConnection) -> None:
         """Join the sessions again over a new connection. Raises `AttachError`."""
         for session in list(self.sessions.values()):
-            await self._reattach(session, client)
-        self._shows(await sdk.call("ask for the CLI's session", client.get_foreground_session_id()))
+            await self._reattach(session, connection)
+        self._shows(await _foreground_of(connection))
         self._uplink.report(f"the connection to port {self.port} is back", "info")
 
-    async def _reattach(self, session: AttachedSession, client: "CopilotClient") -> None:
+    async def _reattach(self, session: AttachedSession, connection: CliConnection) -> None:
         """Join a session again; one that cannot be joined is closed, and the others keep running.
 
         Raises `AttachError` when the connection is lost once more.
         """
         try:
-            await session.reattach(client)
+            await session.reattach(connection)
         except AttachError as error:
-            await sdk.call("ping", client.ping(), within=self._timing.ping)
+            await connection.ping(within=self._timing.ping)
             self._uplink.report(f"session {session.id}: {error}; it is closed here", "warning")
             self._end(session.id, "it cannot be reached any more")
 
     # The sessions
 
     async def _join(self, session_id: str, *, replaces: str | None = None) -> None:
-        client = self._client
-        if client is None or session_id in self.sessions or session_id in self._joining:
+        connection = self._connection
+        if connection is None or session_id in self.sessions or session_id in self._joining:
             return
         session = AttachedSession(
             session_id,
@@ -275,7 +263,7 @@ class Attachment:
         self.sessions[session_id] = session
         try:
             await session.attach(
-                client, foreground=session_id == self._foreground, replaces=replaces
+                connection, foreground=session_id == self._foreground, replaces=replaces
             )
         except BaseException:
             self.sessions.pop(session_id, None)
@@ -307,10 +295,6 @@ class Attachment:
         session = self.sessions.pop(session_id, None)
         if session is not None:
             session.close(reason, replaced_by=replaced_by)
-
-    def _on_lifecycle(self, event: "SessionLifecycleEvent") -> None:
-        if event.type == "session.foreground":
-            self._shows(event.session_id)
 
     def _shows(self, session_id: str | None) -> None:
         if session_id is not None and session_id != self._foreground:
@@ -392,9 +376,9 @@ class Attachment:
         await self._drop()
 
 
-async def _stopped(client: "CopilotClient") -> None:
-    with contextlib.suppress(AttachError):  # it is gone: that is what was wanted
-        await sdk.disconnect(client, within=DISCONNECT_TIME)
+async def _foreground_of(connection: CliConnection) -> str | None:
+    told = await connection.ask("ask for the CLI's session", "session.getForeground")
+    return text_of(told, "sessionId")
 
 
 LATE_SECONDS = 10.0
@@ -477,12 +461,12 @@ class DoorAttachment(Attachment):
             self.door, self.port = here[0], here[0].port
         return bool(here)
 
-    async def _rejoin(self, client: "CopilotClient") -> None:
+    async def _rejoin(self, connection: CliConnection) -> None:
         if self.door.session not in self.sessions:
             await self._replace_by(self.door.session)
             return
         for session in list(self.sessions.values()):
-            await self._reattach(session, client)
+            await self._reattach(session, connection)
 
     async def _replace_by(self, session_id: str) -> None:
         """Join the session for which the extension came back; it took the former one's place.

@@ -9,12 +9,11 @@ import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.attachment import Attachment, DoorAttachment
+from tapui.hosts.copilot.connection import AttachError
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.finding.unattached_sessions import RetryLog, SeenSessions, Target
 from tapui.hosts.copilot.own.headless import HeadlessServer
-from tapui.hosts.copilot.sdk import AttachError
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import HostTiming, Uplink
 from tapui.hosts.port import HostPort, OpenPort, Report
@@ -257,7 +256,6 @@ class CopilotHost:
         sessions: tuple[str, ...],
     ) -> None:
         try:
-            sdk.load()
             await self._connect(attachment, ports, sessions)
             self.retry_log.over(key)
             self._tell_looked(key)
@@ -310,7 +308,7 @@ class CopilotHost:
                         kind="copilot",
                         protocol_version=PROTOCOL_VERSION,
                         hooks=True,
-                        sections=False,  # the SDK gives and takes no system prompt
+                        sections=False,  # of sessions that tapui starts alone
                         starts=True,
                         looks=self._discover,
                         session_looks=True,

@@ -1,9 +1,9 @@
 """The Copilot host's part in the gateway's process: it looks for CLIs, and starts the host.
 
-The host runs in a process of its own (`__main__`), because the SDK that it needs takes 45 MB and
-holds the interpreter for tens of milliseconds at a time. It runs only while there is a CLI to
-attach to, or sessions of its own; this part looks for CLIs meanwhile, lists the sessions that
-cannot be reached, and starts the host when the gateway wants one that starts sessions.
+The host runs in a process of its own (`__main__`): what streaming sessions say would hold up the
+gateway. It runs only while there is a CLI to attach to, or sessions of its own; this part looks for
+CLIs meanwhile, lists the sessions that cannot be reached, and starts the host when the gateway
+wants one that starts sessions.
 """
 
 import asyncio

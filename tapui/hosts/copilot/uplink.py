@@ -3,14 +3,11 @@
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapui.hosts.copilot.sdk import AttachError, LostError
+from tapui.hosts.copilot.connection import AttachError, CliSession, LostError
 from tapui.hosts.port import Report
 from tapui.wire.message import Message
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +75,8 @@ class SessionUplink(Uplink):
     id: str
     spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
     """Runs a coroutine to its end, as long as the session lives."""
-    session: "CopilotSession | None" = None
-    """The SDK's session, while the connection to the CLI stands."""
+    session: CliSession | None = None
+    """The CLI's session, while the connection to it stands."""
 
     def unanswered(self, error: AttachError) -> None:
         """Report that the CLI did not answer a question, unless the connection has ended: its end

@@ -24,6 +24,7 @@ from tapui.jsonrpc.connection import (
     RpcError,
     RpcRefusedError,
 )
+from tapui.runtime.children.lines import LastWords
 from tapui.runtime.processes.status import INSIDE
 from tapui.text import cut
 
@@ -34,7 +35,6 @@ _MOST_LINES = 200
 _LINE = 2_000
 """Characters of such a line, and of what the server wrote last before it ended."""
 _MOST_ITEMS = 1_000
-_CHUNK = 64 * 1024
 _CAPABILITIES = {
     "window": {"workDoneProgress": True, "showDocument": {"support": True}},
     "workspace": {"workspaceFolders": True, "configuration": True},
@@ -95,10 +95,9 @@ class LanguageServer:
         self._report = report
         self._timing = timing or ServerTiming()
         self._lines = 0
-        self._last_words = bytearray()
         self._process: asyncio.subprocess.Process | None = None
         self._running: list[asyncio.Task[Any]] = []
-        self._listening: asyncio.Task[None]
+        self._said: LastWords
         self._ended: asyncio.Future[str] = asyncio.get_running_loop().create_future()
         self._requests = {**self._own_requests(), **requests}
         self._notifications = {"window/showMessage": self._on_message, **notifications}
@@ -163,10 +162,10 @@ class LanguageServer:
             other="the server",
             max_message=MAX_MESSAGE,
         )
-        listening = self._listen(self._process)
-        self._listening = asyncio.create_task(listening, name="what the server logs")
+        assert self._process.stderr is not None
+        self._said = LastWords(self._process.stderr, _LINE)
         serving = asyncio.create_task(self._serve(self._process), name="the language server")
-        self._running = [serving, self._listening]
+        self._running = [serving, self._said.reading]
         try:
             await self._greet()
         except ServerError:
@@ -192,13 +191,6 @@ class LanguageServer:
             if not self._ended.done():
                 self._ended.set_result(why)
 
-    async def _listen(self, process: asyncio.subprocess.Process) -> None:
-        """Keep what the server wrote last beside its messages: it tells why it ended."""
-        assert process.stderr is not None
-        while data := await process.stderr.read(_CHUNK):
-            self._last_words += data
-            del self._last_words[:-_LINE]
-
     async def _watch(self) -> None:
         """Give up a server that shows no sign of life."""
         while True:
@@ -220,8 +212,7 @@ class LanguageServer:
             with contextlib.suppress(TimeoutError):  # its output has ended, and it has not
                 async with asyncio.timeout(self._timing.end):
                     code = await self._process.wait()
-            await asyncio.wait({self._listening}, timeout=self._timing.end)
-        said = self._last_words.decode("utf-8", "replace").strip().rpartition("\n")[2]
+        said = await self._said.line(self._timing.end)
         return f"the language server has ended ({code}){f': {said}' if said else ''}"
 
     async def stop(self) -> None:

@@ -4,9 +4,11 @@ A child gets the number of its end as its last argument (`inherited_end`). What 
 `MAX_LINE_BYTES`, or is no message, is a `LineError`: its text never quotes the line, in which a
 token may stand. The end of one process is the end of the other's input.
 
-`channel.py` is an end of it on asyncio.
+`channel.py` is an end of it on asyncio. `LastWords` is for programs that are not tapui's.
 """
 
+import asyncio
+import contextlib
 import socket
 from collections.abc import Iterator
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -21,6 +23,7 @@ M = TypeVar("M")
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A line, without its end."""
+_CHUNK = 64 * 1024
 ENDS = 256
 """Bytes kept of both ends of a line that is too long: JSON-RPC's senders look for its id there."""
 
@@ -133,3 +136,24 @@ def _decoded(wanted: type, value: object) -> object:
 
 
 _encoder = msgspec.json.Encoder(enc_hook=_encoded)
+
+
+class LastWords:
+    """Reads what a program writes beside its messages, and keeps the end: why it ended, perhaps."""
+
+    def __init__(self, stream: asyncio.StreamReader, most: int) -> None:
+        self._stream, self._most = stream, most
+        self._kept = bytearray()
+        self.reading = asyncio.create_task(self._read(), name="what a program logs")
+        """Done at the stream's end."""
+
+    async def _read(self) -> None:
+        while data := await self._stream.read(_CHUNK):
+            self._kept += data
+            del self._kept[: -self._most]
+
+    async def line(self, within: float = 1.0) -> str:
+        """Return the last line, once the program's end is read or that many seconds are over."""
+        with contextlib.suppress(TimeoutError):  # another process holds the stream
+            await asyncio.wait_for(asyncio.shield(self.reading), within)
+        return self._kept.decode("utf-8", "replace").strip().rpartition("\n")[2]

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot import attachment, sdk
-from tapui.hosts.copilot.sdk import AttachError, join
+from tapui.hosts.copilot import attachment
+from tapui.hosts.copilot.connection import AttachError, CliConnection, LostError, Participation
 from tapui.hosts.copilot.session.hooks import LEFT
 from tapui.hosts.copilot.uplink import HostTiming, Uplink
 from tapui.hosts.for_models import MEDIA_BYTES
@@ -51,7 +51,6 @@ def cli(copilot_home: Path) -> Iterator[CliPlayed]:
 @pytest.fixture
 def hosted(cli: CliPlayed, copilot_home: Path, timing: HostTiming) -> Iterator[HostThread]:
     """A host that has attached to both sessions."""
-    sdk.load()  # on a busy machine that alone takes most of the time that is waited
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home, timing=timing) as host:
         until(lambda: len(gateway.of(SessionOpen)) == 2, what="both sessions")
@@ -349,6 +348,84 @@ def test_a_call_that_the_gateway_refuses_is_answered(cli: CliPlayed, hosted: Hos
     assert "refused" in answer["result"]["textResultForLlm"]
 
 
+def test_a_call_of_a_tool_that_another_program_has_by_now_is_not_answered(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    cli.taken = {"greet"}
+    cli.drop()
+    until(lambda: [text for _, text in hosted.reports if "greet" in text], what="the clash is told")
+    for number, tool in enumerate(("greet", "tap_list_streams")):
+        ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
+        cli.happens("s1", "external_tool.requested", toolName=tool, arguments={}, **ids)
+    hosted.gateway.wait(ToolInvoke, tool="tap_list_streams")
+    assert not hosted.gateway.of(ToolInvoke, tool="greet")
+    assert cli.asked("session.tools.handlePendingToolCall") == []
+
+
+def test_an_image_that_cannot_be_read_is_told_without_it(
+    cli: CliPlayed, hosted: HostThread, tmp_path: Path
+) -> None:
+    answer = answered_with(cli, hosted, FileResult(str(tmp_path), "image/png", 1))
+    assert answer["resultType"] == "success"
+    assert "binaryResultsForLlm" not in answer
+
+
+ODD = {
+    "tasks": [7, {}, {"type": "agent", "status": "running"}],
+    "items": [None, {"requestId": 1}, {"requestId": "p", "request": {"kind": "read", "paths": 1}}],
+    "events": [{"type": ["session.start"]}, {"type": "session.start"}],
+    "servers": [{"name": 5}, {"name": "x", "status": []}],
+    "agents": [{"name": "a", "tools": "all", "description": 1}],
+    "contextInfo": {"compactionThreshold": 1e999},
+    "modelMetrics": {"m": {"usage": 1, "requests": []}, "n": 2},
+    "snapshots": {"q": {"resetDateEpochMs": 1e999}, "r": None},
+    "rows": [{"status": []}],
+    "state": {"id": {}},
+    "trusted": "no",
+}
+
+
+@pytest.mark.parametrize("odd", [None, [1], "odd", 7, ODD], ids=lambda odd: type(odd).__name__)
+def test_a_session_is_attached_to_whatever_its_cli_answers(
+    cli: CliPlayed, copilot_home: Path, timing: HostTiming, odd: Any
+) -> None:
+    cli.results = dict.fromkeys(ASKED, odd)
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=timing) as host:
+        for session in cli.sessions:
+            gateway.wait(SessionUpdate, session_id=session, tools_revision=1)
+        cli.drop()
+        until(lambda: len(cli.asked("session.resume")) == 4, what="both are joined again")
+        until(lambda: len(cli.asked("session.tools.set")) == 4, what="the tools of both")
+        assert [text for level, text in host.reports if level == "error"] == []
+        assert not gateway.of(SessionClose)
+
+
+ASKED = (
+    "ping",
+    "session.agent.list",
+    "session.autopilotObjective.getState",
+    "session.eventLog.read",
+    "session.gitHubAuth.getStatus",
+    "session.mcp.list",
+    "session.metadata.contextInfo",
+    "session.metadata.isProcessing",
+    "session.metadata.snapshot",
+    "session.model.getCurrent",
+    "session.name.get",
+    "session.permissions.folderTrust.isTrusted",
+    "session.permissions.getMode",
+    "session.permissions.pendingRequests",
+    "session.plan.readSqlTodos",
+    "session.quota.get",
+    "session.tasks.list",
+    "session.tools.listPendingRequests",
+    "session.tools.set",
+    "session.usage.getMetrics",
+    "tools.list",
+)
+
+
 def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
     cli: CliPlayed, hosted: HostThread
 ) -> None:
@@ -361,7 +438,7 @@ def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
     invoke = gateway.wait(ToolInvoke)
     assert msgspec.json.decode(invoke.args) == {"half \N{REPLACEMENT CHARACTER}": "half \ufffd"}
     assert gateway.wait(SessionEvent, event="session.error")
-    assert gateway.wait(SessionUpdate, label=half)
+    assert gateway.wait(SessionUpdate, label="half \ufffd")
 
 
 def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThread) -> None:
@@ -407,32 +484,28 @@ def test_a_cli_that_is_left_while_its_sessions_are_joined_again_is_not_connected
     assert len(cli.asked("session.resume")) == 3
 
 
-async def test_a_call_under_way_fails_when_its_connection_is_closed(cli: CliPlayed) -> None:
-    sdk.load()
-    from copilot import CopilotClient, RuntimeConnection
+PART = Participation(lambda _: None, {})
 
-    client = CopilotClient(connection=RuntimeConnection.for_uri(f"127.0.0.1:{cli.port}"))
-    await client.start()
+
+async def connected(cli: CliPlayed) -> CliConnection:
+    return await CliConnection.open(cli.port, None, within=HUNG, on_foreground=lambda _: None)
+
+
+async def test_a_call_under_way_fails_when_its_connection_is_closed(cli: CliPlayed) -> None:
+    connection = await connected(cli)
     cli.slow = {"s1"}
-    joining = asyncio.create_task(
-        join(client, "s1", hooks={}, on_event=lambda _: None, by_extension=False)
-    )
+    joining = asyncio.create_task(connection.join("s1", PART, {}))
     await until_async(lambda: cli.asked("session.resume"), what="it is joined")
-    await sdk.disconnect(client, within=sdk.CALL_TIME)
-    with pytest.raises(AttachError) as fault:
+    await connection.close()
+    with pytest.raises(LostError):
         await joining
-    assert not isinstance(fault.value, sdk.NoAnswerError)
 
 
 async def test_no_session_is_joined_over_a_connection_that_was_closed(cli: CliPlayed) -> None:
-    sdk.load()
-    from copilot import CopilotClient, RuntimeConnection
-
-    client = CopilotClient(connection=RuntimeConnection.for_uri(f"127.0.0.1:{cli.port}"))
-    await client.start()
-    await client.force_stop()
-    with pytest.raises(AttachError, match="the connection was closed"):
-        await join(client, "s1", hooks={}, on_event=lambda _: None, by_extension=False)
+    connection = await connected(cli)
+    await connection.close()
+    with pytest.raises(LostError, match="the connection was closed"):
+        await connection.join("s1", PART, {})
     assert cli.asked("session.resume") == []
     await until_async(lambda: cli.connections == 0, what="the socket is closed")
 
@@ -440,18 +513,15 @@ async def test_no_session_is_joined_over_a_connection_that_was_closed(cli: CliPl
 async def test_a_cli_that_is_left_while_it_is_connected_to_keeps_no_socket(
     cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    sdk.load()
-    from copilot import CopilotClient
-
-    connect = CopilotClient._connect_via_tcp
+    greet = CliConnection.greet
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
-    async def late(client: CopilotClient) -> None:
+    async def late(connection: CliConnection, what: str, *token: str | None, within: float) -> None:
         begun.set()
         await goes_on.wait()
-        await connect(client)
+        await greet(connection, what, *token, within=within)
 
-    monkeypatch.setattr(CopilotClient, "_connect_via_tcp", late)
+    monkeypatch.setattr(CliConnection, "greet", late)
     uplink = Uplink(lambda _: None, lambda: "c1", lambda *_: None)
     joined = attachment.Attachment(None, cli.port, uplink, copilot_home=copilot_home, cwd="/")
     connecting = asyncio.create_task(joined.connect(["s1"]))

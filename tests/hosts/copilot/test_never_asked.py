@@ -8,15 +8,21 @@ import pytest
 from tapui.hosts import copilot
 
 NEVER = {
-    "shutdown",
-    "set_approve_all",
-    "shell",
-    "set_foreground_session_id",
-    "display_prompt",
-    "overrides_built_in_tool",
-    "PermissionDecisionApproveForSession",
-    "PermissionDecisionApproveForLocation",
+    "approve-for-location",
+    "approve-for-session",
+    "approve-permanently",
+    "approve-read-only-for-session",
+    "runtime.shutdown",
+    "session.permissions.setApproveAll",
+    "session.permissions.setMode",
+    "session.setForeground",
+    "session.shell.exec",
+    "session.shell.executeUserRequested",
 }
+MEMBERS = {"displayPrompt", "overridesBuiltInTool"}
+"""Members of what is sent."""
+SHUTDOWN = "session.shutdown"
+"""A method, and an event that is waited for."""
 MODULES = sorted(Path(copilot.__file__).parent.rglob("*.py"))
 
 
@@ -24,10 +30,14 @@ MODULES = sorted(Path(copilot.__file__).parent.rglob("*.py"))
 def test_what_wrecks_or_misleads_is_not_asked(module: Path) -> None:
     named: set[str] = set()
     for node in ast.walk(ast.parse(module.read_text())):
-        if isinstance(node, ast.Attribute):
-            named.add(node.attr)
-        elif isinstance(node, ast.ImportFrom):
-            named |= {one.name for one in node.names}
-        elif isinstance(node, ast.keyword) and node.arg:
-            named.add(node.arg)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            named.add(node.value)
+        elif isinstance(node, ast.keyword):
+            assert node.arg not in MEMBERS
+        elif isinstance(node, ast.Dict):
+            keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+            assert not keys & MEMBERS
+        elif isinstance(node, ast.Call):
+            given = [one.value for one in node.args if isinstance(one, ast.Constant)]
+            assert SHUTDOWN not in given
     assert named & NEVER == set()

@@ -72,8 +72,12 @@ async def test_a_client_has_the_providers_of_its_folders_file_and_no_emitter(
 
 
 def with_memory(repo: Path) -> str:
+    """Make a folder with the notes that ship with tapui, run by another name of the interpreter."""
+    own = Path(sys.executable)
+    names = [one for one in own.parent.glob("python*") if one.resolve() == own.resolve()]
+    python = next(str(one) for one in names if one != own)
     repo.mkdir()
-    memory = {"name": "memory", "command": sys.executable, "args": [*ARGUMENTS, "memory"]}
+    memory = {"name": "memory", "command": python, "args": [*ARGUMENTS, "memory"]}
     (repo / "tap.config.json").write_text(json.dumps({"providers": [memory]}))
     return str(repo.resolve())
 

@@ -6,17 +6,13 @@ is answered, also when the client that asked has left: so one that is not wanted
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.connection import AttachError, CliSession, text_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.text import cut, safe_text
 from tapui.wire.host import ApprovalAsk, ApprovalAskResult
 from tapui.wire.subjects import ModeAsker
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 _LONGEST = 24 * 3600.0
 """Seconds that a form may stand; the gateway closes it long before."""
@@ -35,11 +31,11 @@ _TELLING = 0.5
 _GONE = "the connection to the CLI is lost"
 
 
-def unaskable(session: "CopilotSession", *, is_headless: bool) -> str | None:
+def unaskable(session: CliSession, *, is_headless: bool) -> str | None:
     """Return why no question can be put to the person in the CLI's window, or None."""
     if is_headless:
         return "the session has no window of its own"
-    if (session.capabilities.get("ui") or {}).get("elicitation") is not True:
+    if session.ui.get("elicitation") is not True:
         return "this Copilot CLI shows no forms of other programs"
     return None
 
@@ -78,7 +74,7 @@ class OwnQuestions:
             return
         form = self._forms[question.id] = _Form(question)
         try:
-            result = await sdk.call("ask in the CLI", _shown(question, session), within=_LONGEST)
+            result = await _show(question, session)
         except AttachError as error:
             if form.request_id is not None:
                 self._left.append(form.request_id)
@@ -89,13 +85,15 @@ class OwnQuestions:
             self._forms.pop(question.id, None)
         if form.is_closed:
             return
-        given = (result.content or {}).get(question.id) if result.action.value == "accept" else None
+        given = text_of(result.get("content"), question.id)
+        if result.get("action") != "accept":
+            given = None
         _, yes = _choices(question)
         if given == yes:
             self._say(question, "approve")
         else:
-            own_words = isinstance(given, str) and given not in _choices(question)
-            self._say(question, "deny", cut(str(given), _ANSWER) if own_words else None)
+            own_words = given if given not in _choices(question) else None
+            self._say(question, "deny", None if own_words is None else cut(own_words, _ANSWER))
 
     def _say(self, question: ApprovalAsk, outcome: Any, reason: str | None = None) -> None:
         by = None if outcome == "impossible" else "cli"
@@ -157,31 +155,27 @@ def _choices(question: ApprovalAsk) -> tuple[str, str]:
     return no, f"Yes, switch to {question.to}"
 
 
-async def _shown(question: ApprovalAsk, session: "CopilotSession") -> Any:
-    from copilot.rpc import UIElicitationRequest, UIElicitationSchema
-
+async def _show(question: ApprovalAsk, session: CliSession) -> dict[str, Any]:
     no, yes = _choices(question)
     message = f"tapui: {_ASKERS[question.asker]} asks for the mode {question.to}."
     if question.reason and (reason := " ".join(safe_text(question.reason).split())):
         message += f" Its reason, in its own words: “{cut(reason, _REASON)}”"
     field = {"type": "string", "title": "Switch the mode?", "enum": [no, yes], "default": no}
     schema = {"type": "object", "properties": {question.id: field}, "required": [question.id]}
-    request = UIElicitationRequest(
-        message=message, requested_schema=UIElicitationSchema.from_dict(schema)
-    )
-    return await session.rpc.ui.elicitation(request)
-
-
-async def _close(session: "CopilotSession", request_id: str, uplink: SessionUplink) -> None:
-    from copilot.rpc import (
-        UIElicitationResponse,
-        UIElicitationResponseAction,
-        UIHandlePendingElicitationRequest,
+    return await session.ask(
+        "ask in the CLI",
+        "session.ui.elicitation",
+        within=_LONGEST,
+        message=message,
+        requestedSchema=schema,
     )
 
-    result = UIElicitationResponse(action=UIElicitationResponseAction.CANCEL)
-    request = UIHandlePendingElicitationRequest(request_id=request_id, result=result)
+
+async def _close(session: CliSession, request_id: str, uplink: SessionUplink) -> None:
+    method = "session.ui.handlePendingElicitation"
     try:
-        await sdk.call("close the form", session.rpc.ui.handle_pending_elicitation(request))
+        await session.ask(
+            "close the form", method, requestId=request_id, result={"action": "cancel"}
+        )
     except AttachError as error:
         uplink.report(f"{error}; press Esc in the CLI", "warning")

@@ -4,17 +4,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.connection import AttachError, CliSession, objects_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.word_leads import has_other_names, word_leads
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw, SessionEvent
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 SETTLE_TIME = 0.15
 """Seconds after which a request that the CLI has not answered by its own rules is shown."""
@@ -49,27 +45,34 @@ _LEFT_OUT = frozenset(
 )
 """What the CLI derived from the request, or says again: the command, diff or path is shown whole.
 """
+_OURS = frozenset({"agentId", "hardLinks", "leads", "resolvedPath", "shell", "wish"})
+"""What is this host's to say of a request."""
 _WISHED = frozenset({"capabilities", "environmentVariables", "extensionName", "name", "operation"})
 """Fields that the text of `wish` contains."""
 
 
-async def allows_all(session: "CopilotSession") -> bool:
+async def allows_all(session: CliSession) -> bool:
     """Return whether the CLI asks about nothing; False also where it does not say."""
     try:
-        mode = await sdk.call("ask for its permissions", session.rpc.permissions.get_mode())
+        told = await session.ask("ask for its permissions", "session.permissions.getMode")
     except AttachError:
         return False  # an older CLI; what it allows is then told as not known
-    return getattr(mode.mode, "value", mode.mode) == ALLOW_ALL
+    return told.get("mode") == ALLOW_ALL
 
 
-async def asks_about_extension(session: "CopilotSession") -> bool:
+async def asks_about_extension(session: CliSession) -> bool:
     """Return whether the CLI asks what tapui's extension may do; raises `AttachError`."""
-    pending = await sdk.call("list what it asks", session.rpc.permissions.pending_requests())
-    requests = [item.request.to_dict() for item in pending.items]
     return any(
-        one.get("kind") == _EXTENSION_ACCESS and one.get("extensionName") == _OWN_EXTENSION
-        for one in requests
+        request.get("kind") == _EXTENSION_ACCESS and request.get("extensionName") == _OWN_EXTENSION
+        for _, request in await _pending(session, "list what it asks")
     )
+
+
+async def _pending(session: CliSession, what: str) -> list[tuple[str, dict[str, Any]]]:
+    """Return the requests that wait, with their ids. Raises `AttachError`."""
+    listed = objects_of(await session.ask(what, "session.permissions.pendingRequests"), "items")
+    asked = [(item.get("requestId"), item.get("request")) for item in listed]
+    return [(id_, told) for id_, told in asked if isinstance(id_, str) and isinstance(told, dict)]
 
 
 def describe(request: dict[str, Any]) -> dict[str, Any]:
@@ -82,19 +85,17 @@ def describe(request: dict[str, Any]) -> dict[str, Any]:
     other names: rules go by that.
     """
     left_out = _LEFT_OUT if request.get("diff") else _LEFT_OUT - {"newFileContents"}
-    shown = {key: value for key, value in request.items() if key not in left_out}
+    shown = {key: value for key, value in request.items() if key not in left_out | _OURS}
     kind = str(request.get("kind", "permission"))
     shown["kind"] = _KINDS.get(kind, kind)
-    for said in ("leads", "hardLinks"):
-        shown.pop(said, None)  # it is this host's to say
     name = _FILES.get(shown["kind"])
     path = request.get(name) if name is not None else None
     if isinstance(path, str) and path.startswith("/") and "\0" not in path:
         shown["resolvedPath"] = real = os.path.realpath(path)
         if has_other_names(real):
             shown["hardLinks"] = True
-    if "paths" in request and "path" not in request:
-        shown["path"] = "\n".join(map(str, request["paths"]))
+    if isinstance(paths := request.get("paths"), list) and "path" not in request:
+        shown["path"] = "\n".join(map(str, paths))
     if (wish := _wish(request)) is not None:
         shown = {key: value for key, value in shown.items() if key not in _WISHED}
         shown["wish"] = wish
@@ -152,15 +153,19 @@ class Permissions:
         """Requests answered from here, until the CLI confirms it."""
 
     def requested(
-        self, request_id: str, request: dict[str, Any], agent_id: str | None = None
+        self,
+        request_id: str,
+        request: dict[str, Any],
+        agent_id: str | None = None,
+        shell: str | None = None,
     ) -> None:
-        """Take a request of the CLI, or of its subagent `agent_id`; it is shown unless the CLI
-        answers it at once."""
+        """Take a request of the CLI, or of its subagent `agent_id`, about a command of `shell`; it
+        is shown unless the CLI answers it at once."""
         if request_id in self._shown or request_id in self._settling:
             return
         detail = describe(request)
-        if agent_id is not None:
-            detail["agentId"] = agent_id
+        told = {"agentId": agent_id, "shell": shell}
+        detail |= {name: value for name, value in told.items() if value is not None}
         self._settling[request_id] = asyncio.get_running_loop().call_later(
             SETTLE_TIME, self._show, request_id, detail
         )
@@ -239,37 +244,27 @@ class Permissions:
             self._uplink.spawn(self._tell(answer, session))
         return True
 
-    async def _tell(self, answer: ApprovalAnswer, session: "CopilotSession") -> None:
-        from copilot.rpc import (
-            PermissionDecisionApproveOnce,
-            PermissionDecisionReject,
-            PermissionDecisionRequest,
-        )
-
-        decision = (
-            PermissionDecisionApproveOnce()
-            if answer.decision == "approve"
-            else PermissionDecisionReject(feedback=answer.reason)
-        )
-        request = PermissionDecisionRequest(request_id=answer.id, result=decision)
+    async def _tell(self, answer: ApprovalAnswer, session: CliSession) -> None:
+        decision = {"kind": "approve-once" if answer.decision == "approve" else "reject"}
+        if answer.decision != "approve" and answer.reason is not None:
+            decision["feedback"] = answer.reason
         try:
-            await sdk.call(
+            await session.ask(
                 "answer the permission request",
-                session.rpc.permissions.handle_pending_permission_request(request),
+                "session.permissions.handlePendingPermissionRequest",
+                requestId=answer.id,
+                result=decision,
             )
         except AttachError as error:
             self._uplink.report(f"{error}; answer it in the CLI", "error")
 
-    async def recover(self, session: "CopilotSession") -> None:
+    async def recover(self, session: CliSession) -> None:
         """Take up the requests that waited before this host came.
 
         Raises `AttachError`.
         """
-        pending = await sdk.call(
-            "list the waiting permissions", session.rpc.permissions.pending_requests()
-        )
-        for item in pending.items:
-            self.requested(item.request_id, item.request.to_dict())
+        for request_id, request in await _pending(session, "list the waiting permissions"):
+            self.requested(request_id, request)
 
     def close(self) -> None:
         for timer in self._settling.values():

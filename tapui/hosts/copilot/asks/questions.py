@@ -4,17 +4,13 @@ The CLI tells of them as it does of permissions: who is attached hears of each, 
 stands meanwhile, and the first answer closes it.
 """
 
-from collections.abc import Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.connection import AttachError, CliSession
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 _PLAN = "exit_plan_mode.requested"
 Kind = Literal["userInput", "elicitation"]
@@ -132,75 +128,58 @@ class Questions:
         event, detail = shown
         session = self._uplink.session
         if session is not None and answer.decision != "expired":
-            tell = {_PLAN: self._decide_plan, "elicitation.requested": self._fill_in}
-            self._uplink.spawn(self._tell(tell.get(event, self._reply)(answer, detail, session)))
+            self._uplink.spawn(self._tell(answer, event, detail, session))
         return True
 
-    async def _tell(self, telling: Coroutine[Any, Any, bool]) -> None:
+    async def _tell(
+        self, answer: ApprovalAnswer, event: str, detail: dict[str, Any], session: CliSession
+    ) -> None:
+        what, id_ = "answer the question", answer.id
         try:
-            if not await sdk.call("answer the question", telling):
-                self._uplink.report("the question was answered in the CLI already", "info")
+            if event == _PLAN:
+                plan, method = (
+                    _plan_decision(answer, detail),
+                    "session.ui.handlePendingExitPlanMode",
+                )
+                told = await session.ask(what, method, requestId=id_, response=plan)
+            elif event == "elicitation.requested":
+                form, method = _form_answer(answer, detail), "session.ui.handlePendingElicitation"
+                told = await session.ask(what, method, requestId=id_, result=form)
+            else:
+                reply, method = _reply(answer, detail), "session.ui.handlePendingUserInput"
+                told = await session.ask(what, method, requestId=id_, response=reply)
         except AttachError as error:
             self._uplink.report(f"{error}; answer it in the CLI", "error")
-
-    @staticmethod
-    async def _fill_in(
-        answer: ApprovalAnswer, detail: dict[str, Any], session: "CopilotSession"
-    ) -> bool:
-        from copilot.rpc import (
-            UIElicitationResponse,
-            UIElicitationResponseAction,
-            UIHandlePendingElicitationRequest,
-        )
-
-        content: Any = None
-        if answer.decision == "approve":
-            action = UIElicitationResponseAction.ACCEPT
-            content = answer.answer or {}
-        elif "elicitationSource" in detail:
-            action = UIElicitationResponseAction.DECLINE  # a server's form: MCP has this word
-        else:
-            # To the model's own question, "decline" would mean: go on as you think best.
-            action = UIElicitationResponseAction.CANCEL
-        result = UIElicitationResponse(action=action, content=content)
-        request = UIHandlePendingElicitationRequest(request_id=answer.id, result=result)
-        return (await session.rpc.ui.handle_pending_elicitation(request)).success
-
-    @staticmethod
-    async def _reply(
-        answer: ApprovalAnswer, detail: dict[str, Any], session: "CopilotSession"
-    ) -> bool:
-        from copilot.rpc import UIHandlePendingUserInputRequest, UIUserInputResponse
-
-        if answer.decision == "deny":
-            raise ValueError("a question cannot be denied, only answered")
-        is_free = answer.answer not in (detail.get("choices") or ())
-        response = UIUserInputResponse(answer=str(answer.answer), was_freeform=is_free)
-        request = UIHandlePendingUserInputRequest(request_id=answer.id, response=response)
-        return (await session.rpc.ui.handle_pending_user_input(request)).success
-
-    @staticmethod
-    async def _decide_plan(
-        answer: ApprovalAnswer, detail: dict[str, Any], session: "CopilotSession"
-    ) -> bool:
-        from copilot.rpc import (
-            UIExitPlanModeAction,
-            UIExitPlanModeResponse,
-            UIHandlePendingExitPlanModeRequest,
-        )
-
-        given = answer.answer if isinstance(answer.answer, dict) else {}
-        changes = str(given.get("changes") or answer.reason or "").strip()
-        if answer.decision == "approve" and not changes:
-            then = given.get("then") or detail.get("recommendedAction")
-            action = UIExitPlanModeAction(then) if then else None
-            response = UIExitPlanModeResponse(approved=True, selected_action=action)
-        else:
-            response = UIExitPlanModeResponse(approved=False, feedback=changes or None)
-        request = UIHandlePendingExitPlanModeRequest(request_id=answer.id, response=response)
-        return (await session.rpc.ui.handle_pending_exit_plan_mode(request)).success
+            return
+        if told.get("success") is False:
+            self._uplink.report("the question was answered in the CLI already", "info")
 
     def close(self) -> None:
         for request_id in self._shown:
             self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()
+
+
+def _form_answer(answer: ApprovalAnswer, detail: dict[str, Any]) -> dict[str, Any]:
+    if answer.decision == "approve":
+        return {"action": "accept", "content": answer.answer or {}}
+    # A server's form: MCP has this word. To the model's own question, "decline" would mean: go on
+    # as you think best.
+    return {"action": "decline" if "elicitationSource" in detail else "cancel"}
+
+
+def _reply(answer: ApprovalAnswer, detail: dict[str, Any]) -> dict[str, Any]:
+    if answer.decision == "deny":
+        raise AttachError("answer the question: a question cannot be denied, only answered")
+    choices = detail.get("choices")
+    is_free = not isinstance(choices, list) or answer.answer not in choices
+    return {"answer": str(answer.answer), "wasFreeform": is_free}
+
+
+def _plan_decision(answer: ApprovalAnswer, detail: dict[str, Any]) -> dict[str, Any]:
+    given = answer.answer if isinstance(answer.answer, dict) else {}
+    changes = str(given.get("changes") or answer.reason or "").strip()
+    if answer.decision == "approve" and not changes:
+        then = given.get("then") or detail.get("recommendedAction")
+        return {"approved": True, **({"selectedAction": then} if then else {})}
+    return {"approved": False, **({"feedback": changes} if changes else {})}

@@ -1,4 +1,4 @@
-"""The sessions that Copilot keeps on disk, held by a CLI or not, read without the SDK."""
+"""The sessions that Copilot keeps on disk, held by a CLI or not, read without it."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The folders that the person trusted in the CLI, read from its configuration without the SDK."""
+"""The folders that the person trusted in the CLI, read from its configuration."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 """Sessions without a screen: one server process of the CLI for all of them, which is ours.
 
 The process starts with the first session and ends some time after the last one. When it dies or
-hangs, its sessions are over; the next start gets a new process. `client()` is also the way to what
+hangs, its sessions are over; the next start gets a new process. `server()` is also the way to what
 the CLI has stored.
 """
 
@@ -10,9 +10,8 @@ import time
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.connection import AttachError, CliConnection, NoCliError, text_of
 from tapui.hosts.copilot.finding.discovery import holders
 from tapui.hosts.copilot.finding.trusted_folders import is_trusted
 from tapui.hosts.copilot.install.mcp_config import doors
@@ -24,15 +23,11 @@ from tapui.hosts.copilot.own.own_session import (
     checked_model,
     checked_name,
 )
-from tapui.hosts.copilot.own.server import end_server, found_program, start_server
-from tapui.hosts.copilot.sdk import AttachError, NoCliError
+from tapui.hosts.copilot.own.server import found_program, start_server
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import BackgroundTasks
 from tapui.wire.steering import OrderResult, SessionEnd, SessionStart, SessionStarted
-
-if TYPE_CHECKING:
-    from copilot import CopilotClient
 
 IDLE_SECONDS = 60.0
 """How long the process lives without a session."""
@@ -51,7 +46,7 @@ class HeadlessServer:
         self._copilot_home = copilot_home
         self._environ = dict(environ)
         self._tasks = BackgroundTasks(uplink.on_fault)
-        self._client: CopilotClient | None = None
+        self._server: CliConnection | None = None
         self._starting = asyncio.Lock()
         self._watching: asyncio.Task[None] | None = None
         self._needed_at = 0.0
@@ -61,24 +56,24 @@ class HeadlessServer:
 
     @property
     def pid(self) -> int | None:
-        return None if self._client is None else sdk.pid_of(self._client)
+        return None if self._server is None else self._server.pid
 
     @property
     def is_running(self) -> bool:
-        return self._client is not None or self._begun > 0
+        return self._server is not None or self._begun > 0
 
     # The process
 
-    async def client(self) -> "CopilotClient":
-        """Return the client of a process that runs; raises `AttachError`."""
+    async def server(self) -> CliConnection:
+        """Return the connection to a process that runs; raises `AttachError`."""
         async with self._starting:
             self._needed_at = time.monotonic()
-            if self._client is None:
-                self._client = await start_server(self._copilot_home, self._environ)
-                self._watching = self._tasks.start(self._watch(self._client))
-            return self._client
+            if self._server is None:
+                self._server = await start_server(self._copilot_home, self._environ)
+                self._watching = self._tasks.start(self._watch(self._server))
+            return self._server
 
-    async def _watch(self, client: "CopilotClient") -> None:
+    async def _watch(self, server: CliConnection) -> None:
         """Look after the process until it has ended, hangs, or is needed no longer."""
         reason = ""
         while not reason:
@@ -87,25 +82,25 @@ class HeadlessServer:
                 self._needed_at = time.monotonic()
             if time.monotonic() - self._needed_at >= IDLE_SECONDS:
                 break
-            if sdk.has_ended(client):
+            if server.has_ended():
                 reason = _ENDED
                 break
             try:
-                await sdk.call("ping", client.ping(), within=PING_TIME)
+                await server.ping(within=PING_TIME)
             except AttachError as error:
-                if sdk.has_ended(client):  # while it was asked
+                if server.has_ended():  # while it was asked
                     reason = _ENDED
                 else:
                     reason = f"Copilot's server does not answer ({error})"
             else:
                 await self._let_go_of_taken()
-        if self._client is client:
-            self._client = None
+        if self._server is server:
+            self._server = None
         for session_id in list(self.sessions):
             self._drop(session_id, f"{reason}; go on with it: copilot --resume {session_id}")
         if reason:
             self._uplink.report(f"{reason}; the next session starts another", "warning")
-        await end_server(client)
+        await server.close()
 
     async def _let_go_of_taken(self) -> None:
         """Leave the sessions that another process has taken up."""
@@ -155,7 +150,7 @@ class HeadlessServer:
                 "trust it in Copilot CLI, or for this session",
                 "untrusted",
             )
-        client = await self.client()
+        server = await self.server()
         # The session has the tools by this host; a door would start with it only to be dropped.
         without = await asyncio.to_thread(doors, self._copilot_home)
         if session_id in self.sessions:
@@ -171,7 +166,7 @@ class HeadlessServer:
         )
         self.sessions[session_id] = session
         try:
-            await session.attach(client, foreground=False)
+            await session.attach(server, foreground=False)
         except BaseException:
             self.sessions.pop(session_id, None)
             session.close("starting failed")
@@ -195,11 +190,14 @@ class HeadlessServer:
             raise StartError(
                 f"process {pids[0]} has session {session_id} open; end it there first", "held"
             )
-        client = await self.client()
-        found = await sdk.call("look for the session", client.get_session_metadata(session_id))
-        if found is None:
+        server = await self.server()
+        told = await server.ask(
+            "look for the session", "session.getMetadata", {"sessionId": session_id}
+        )
+        found = told.get("session")
+        if not isinstance(found, dict):
             raise StartError(f"there is no session {session_id}", "unknown")
-        return (found.context.working_directory if found.context else None) or ""
+        return text_of(found.get("context"), "cwd") or ""
 
     # Ending
 
@@ -232,6 +230,6 @@ class HeadlessServer:
         self.sessions.clear()
         await asyncio.gather(*(session.detach(is_lost=is_lost) for session in sessions))
         self._tasks.cancel()
-        client, self._client = self._client, None
-        if client is not None:
-            await end_server(client)
+        server, self._server = self._server, None
+        if server is not None:
+            await server.close()

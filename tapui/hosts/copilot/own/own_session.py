@@ -1,28 +1,34 @@
 """A session of our own server: made, or resumed, with the person's own model provider (BYOK).
 
-The provider is needed twice: in the environment of the CLI's process, and by the session in the
-SDK's words.
+The provider is needed twice: in the environment of the CLI's process, and by the session.
 """
 
-import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError, left_open
-from tapui.wire.message import Mode
+from tapui.hosts.copilot.connection import AttachError, CliConnection, CliSession, Participation
 from tapui.wire.steering import EFFORTS, SessionStart, StartProblem
-
-if TYPE_CHECKING:
-    from copilot import CopilotClient, CopilotSession
-    from copilot.session import SectionOverride, SessionHooks, SystemMessageSection
-    from copilot.session_events import SessionEvent as CopilotEvent
 
 CLIENT_NAME = "tapui"
 """By which the CLI's lists name such sessions."""
+SECTIONS = (
+    "preamble",
+    "identity",
+    "tone",
+    "tool_efficiency",
+    "environment_context",
+    "code_change_rules",
+    "guidelines",
+    "safety",
+    "tool_instructions",
+    "custom_instructions",
+    "runtime_instructions",
+    "last_instructions",
+)
+"""The sections of the CLI's system prompt, each of which it asks about."""
 CREATE_TIME = 60.0
 """Seconds that making a session may take: MCP servers of the folder start with it."""
 
@@ -37,7 +43,7 @@ class StartError(AttachError):
 
 @dataclass(frozen=True, slots=True)
 class OwnSession:
-    """How one session is joined: called by `AttachedSession` with the client of our server.
+    """How one session is joined: called by `AttachedSession` with the connection to our server.
 
     The MCP servers `without` do not start with it.
     """
@@ -48,77 +54,52 @@ class OwnSession:
     environ: Mapping[str, str]
     without: Sequence[str] = ()
 
-    async def __call__(
-        self,
-        client: "CopilotClient",
-        *,
-        hooks: "SessionHooks",
-        sections: "dict[SystemMessageSection, SectionOverride]",
-        on_event: Callable[["CopilotEvent"], None],
-    ) -> "CopilotSession":
+    async def __call__(self, server: CliConnection, part: Participation) -> CliSession:
         """Make the session, or resume it. Raises `AttachError`."""
         order = self.order
+        is_attended = not order.unattended
         given: dict[str, Any] = {
-            "working_directory": self.folder,
-            "client_name": CLIENT_NAME,
             "model": order.model or model_of(self.environ),
-            "provider": provider_of(self.environ),
+            "clientName": CLIENT_NAME,
+            "reasoningEffort": order.effort,
+            "systemMessage": {
+                "mode": "customize",
+                "sections": {name: {"action": "transform"} for name in SECTIONS},
+            },
+            "requestPermission": True,
+            "requestUserInput": True if is_attended else None,
+            "requestElicitation": is_attended,
+            "requestExitPlanMode": is_attended,
+            "workingDirectory": self.folder,
             "streaming": True,
-            "include_sub_agent_streaming_events": False,
-            "enable_config_discovery": True,
-            "enable_file_hooks": True,
-            "disabled_mcp_servers": list(self.without),
-            "tools": [],
-            "hooks": hooks,
-            "system_message": {"mode": "customize", "sections": sections},
-            "on_event": on_event,
-            "on_permission_request": left_open,
+            "provider": provider_of(self.environ),
+            "agent": order.agent,
+            "enableConfigDiscovery": True,
+            "enableFileHooks": True,
+            "disabledMcpServers": list(self.without),
+            "traceparent": order.traceparent,
         }
-        if order.agent is not None:
-            given["agent"] = order.agent
-        if order.effort is not None:
-            given["reasoning_effort"] = order.effort
         if order.infinite is not None:
-            given["infinite_sessions"] = {
+            given["infiniteSessions"] = {
                 "enabled": True,
-                "background_compaction_threshold": order.infinite.background,
-                "buffer_exhaustion_threshold": order.infinite.exhaustion,
+                "backgroundCompactionThreshold": order.infinite.background,
+                "bufferExhaustionThreshold": order.infinite.exhaustion,
             }
-        if not order.unattended:
-            given |= {
-                "on_user_input_request": _never,
-                "on_exit_plan_mode_request": _never,
-                "on_elicitation_request": _never,
-            }
-        sdk.check_connected(client)
         if order.resume is not None:
-            making = client.resume_session(order.resume, suppress_resume_event=True, **given)
+            given["disableResume"] = True
         else:
-            making = client.create_session(
-                session_id=self.session_id,
-                name=order.name,
-                trust_working_directory="session",
-                **given,
-            )
-        with sdk.trace_context(order.traceparent):
-            session = await sdk.call("start the session", making, within=CREATE_TIME)
+            given |= {"name": order.name, "trustWorkingDirectory": "session"}
+        session = await server.join(
+            self.session_id,
+            part,
+            {name: value for name, value in given.items() if value is not None},
+            what="start the session",
+            method="session.create" if order.resume is None else "session.resume",
+            within=CREATE_TIME,
+        )
         if order.mode is not None:
-            await _set_mode(session, order.mode)
+            await session.ask("set the mode", "session.mode.set", mode=order.mode)
         return session
-
-
-async def _set_mode(session: "CopilotSession", mode: Mode) -> None:
-    from copilot.rpc import ModeSetRequest
-    from copilot.session_events import SessionMode
-
-    request = ModeSetRequest(mode=SessionMode(mode))
-    await sdk.call("set the mode", session.rpc.mode.set(request))
-
-
-async def _never(_request: Any, _invocation: Any = None) -> Any:
-    """Answer nothing here: questions, too, are answered by their id. The CLI then gives this up
-    with the session."""
-    await asyncio.Event().wait()
 
 
 def checked_folder(given: str) -> str:
@@ -148,6 +129,8 @@ def checked_effort(order: SessionStart) -> None:
 
 
 _PREFIX = "COPILOT_PROVIDER_"
+_PLAIN = {"modelId": "MODEL_ID", "wireModel": "WIRE_MODEL", "transport": "TRANSPORT"}
+_NUMBERS = {"maxPromptTokens": "MAX_PROMPT_TOKENS", "maxOutputTokens": "MAX_OUTPUT_TOKENS"}
 _NO_KEY = "tapui-sends-no-key-to-this-provider"
 """Stands for the key of a provider that wants none. The CLI masks a key wherever it occurs in its
 output: a short one would spoil other words."""
@@ -163,28 +146,28 @@ def provider_of(environ: Mapping[str, str]) -> dict[str, Any] | None:
     if url is None:
         return None
     kind = given("TYPE") or "openai"
-    provider: dict[str, Any] = {"type": kind, "base_url": url}
+    provider: dict[str, Any] = {"type": kind, "baseUrl": url}
     if kind != "anthropic":
-        provider["wire_api"] = given("WIRE_API") or "completions"
+        provider["wireApi"] = given("WIRE_API") or "completions"
     if (version := given("AZURE_API_VERSION")) is not None and kind == "azure":
-        provider["azure"] = {"api_version": version}
-    for name in ("model_id", "wire_model", "transport"):
-        if (value := given(name.upper())) is not None:
+        provider["azure"] = {"apiVersion": version}
+    for name, variable in _PLAIN.items():
+        if (value := given(variable)) is not None:
             provider[name] = value
-    for name in ("max_prompt_tokens", "max_output_tokens"):
-        value = given(name.upper())
+    for name, variable in _NUMBERS.items():
+        value = given(variable)
         if value is not None and value.isdecimal():
             provider[name] = int(value)
     if (headers := given("HEADERS")) is not None:
         provider["headers"] = headers_of(headers)
     if (command := given("API_KEY_COMMAND")) is not None:
-        provider["api_key_command"] = command
+        provider["apiKeyCommand"] = command
         return provider
     token = given("BEARER_TOKEN")
     if token is not None:
-        provider["bearer_token"] = token
+        provider["bearerToken"] = token
     else:
-        provider["api_key"] = given("API_KEY") or _NO_KEY
+        provider["apiKey"] = given("API_KEY") or _NO_KEY
     return provider
 
 
@@ -226,8 +209,8 @@ def with_telemetry(
     source: str,
     captures: bool,
 ) -> dict[str, str]:
-    """Return an environment in which the CLI exports its spans as the settings say: the variables
-    that the SDK makes of a `TelemetryConfig`. Without an endpoint and a file it is unchanged."""
+    """Return an environment in which the CLI exports its spans as the settings say. Without an
+    endpoint and a file it is unchanged."""
     if not (endpoint or file):
         return dict(environ)
     found = dict(environ) | {

@@ -1,23 +1,20 @@
-"""A server process of the CLI that is ours: starting one, ending it, deleting a session with it."""
+"""A server process of the CLI that is ours: starting one, deleting a session with it."""
 
 import asyncio
-import contextlib
 import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import NO_CLI, AttachError, NoCliError
+from tapui.hosts.copilot.connection import NO_CLI, AttachError, CliConnection, NoCliError
+from tapui.runtime.children.lines import LastWords
 from tapui.runtime.processes.status import INSIDE
-
-if TYPE_CHECKING:
-    from copilot import CopilotClient
 
 START_TIME = 60.0
 """Seconds that the process may take: the first one of a version unpacks itself."""
-END_TIME = 5.0
+_ARGUMENTS = ("--headless", "--no-auto-update", "--log-level", "warning", "--stdio")
+_LAST_WORDS = 2_000
+"""Bytes of what the process wrote last beside its messages."""
 
 
 def found_program(environ: Mapping[str, str]) -> str:
@@ -28,32 +25,43 @@ def found_program(environ: Mapping[str, str]) -> str:
     return program
 
 
-async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> "CopilotClient":
-    """Start a server in the environment `environ`; return its client.
+async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> CliConnection:
+    """Start a server in the environment `environ`.
 
     Raises `NoCliError` where there is no CLI, `AttachError` where it does not start.
     """
-    program = found_program(environ)
-    sdk.load()
-    from copilot import CopilotClient, RuntimeConnection
-
-    client = CopilotClient(
-        connection=RuntimeConnection.for_stdio(path=program),
-        env={**environ, "COPILOT_HOME": str(copilot_home), INSIDE: "1"},
-        log_level="warning",
-    )
+    what = "start Copilot's server"
     try:
-        await sdk.call("start Copilot's server", client.start(), within=START_TIME)
+        process = await asyncio.create_subprocess_exec(
+            found_program(environ),
+            *_ARGUMENTS,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env={
+                **environ,
+                "COPILOT_HOME": str(copilot_home),
+                "COPILOT_RUNTIME_PROCESS_FILE_LOGGING": "1",
+                INSIDE: "1",
+            },
+        )
+    except OSError as error:
+        raise AttachError(f"{what}: {error.strerror}") from None
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    said = LastWords(process.stderr, _LAST_WORDS)
+    connection = CliConnection(process.stdout, process.stdin, process=process)
+    try:
+        await connection.greet(what, within=START_TIME)
+    except AttachError as error:
+        await connection.close()
+        last = await said.line()
+        raise AttachError(f"{error}{f' ({last})' if last else ''}") from None
     except BaseException:
-        await end_server(client)
+        await connection.close()
         raise
-    return client
-
-
-async def end_server(client: "CopilotClient") -> None:
-    """End the process, whose sessions have been left; its answer no longer matters."""
-    with contextlib.suppress(AttachError):  # it has ended: that is what was wanted
-        await sdk.call("end Copilot's server", client.force_stop(), within=END_TIME)
+    return connection
 
 
 def delete_session(copilot_home: Path, session_id: str) -> None:
@@ -62,8 +70,11 @@ def delete_session(copilot_home: Path, session_id: str) -> None:
 
 
 async def _delete(copilot_home: Path, session_id: str) -> None:
-    client = await start_server(copilot_home, os.environ)
+    server = await start_server(copilot_home, os.environ)
+    what = f"delete session {session_id}"
     try:
-        await sdk.call(f"delete session {session_id}", client.delete_session(session_id))
+        deleted = await server.ask(what, "session.delete", {"sessionId": session_id})
     finally:
-        await end_server(client)
+        await server.close()
+    if deleted.get("success") is not True:
+        raise AttachError(f"{what}: {deleted.get('error') or 'the CLI could not'}")

@@ -7,18 +7,14 @@ while subagents are at work there is an `assistant.idle` as well, so the CLI is 
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.connection import AttachError, CliSession, objects_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionEvent
 from tapui.wire.message import NowText
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 BEGINNINGS = frozenset({"user.message", "assistant.turn_start"})
 """Events with which the agent is at work."""
@@ -55,27 +51,35 @@ class IdleDetector:
         was_told, self._is_told = self._is_told, True
         return is_aborted or not was_told
 
-    def paused(self, session: "CopilotSession") -> None:
+    def paused(self, session: CliSession) -> None:
         if not self._is_stopping:
             self._uplink.spawn(self._look(session))
 
-    async def _look(self, session: "CopilotSession") -> None:
+    async def _look(self, session: CliSession) -> None:
         begun = self._begun
         try:
-            listed = await sdk.call("ask for subagents", session.rpc.tasks.list())
-            asking = session.rpc.metadata.is_processing()
-            is_busy = (await sdk.call("ask whether a turn is under way", asking)).processing
+            listed = await session.ask("ask for subagents", "session.tasks.list")
+            is_busy = await is_processing(session)
         except AttachError as error:
             self._uplink.unanswered(error)
             return  # `session.idle` will come
-        if is_busy or begun != self._begun or self._is_told or _has_agents(listed.tasks):
+        if is_busy or begun != self._begun or self._is_told or _has_agents(listed):
             return
         self._is_told = True
         self._on_rest()
 
 
-def _has_agents(tasks: Any) -> bool:
-    return any(task.type == "agent" and task.status.value == "running" for task in tasks)
+async def is_processing(session: CliSession) -> bool:
+    """Return whether a turn is under way. Raises `AttachError`."""
+    told = await session.ask("ask whether a turn is under way", "session.metadata.isProcessing")
+    return told.get("processing") is True
+
+
+def _has_agents(listed: Any) -> bool:
+    return any(
+        task.get("type") == "agent" and task.get("status") == "running"
+        for task in objects_of(listed, "tasks")
+    )
 
 
 _KEPT = 2 * limits.MAX_SUMMARY

@@ -5,13 +5,19 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Protocol
 
-from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.asks.own_questions import OwnQuestions
 from tapui.hosts.copilot.asks.permissions import Permissions, allows_all
 from tapui.hosts.copilot.asks.questions import Questions
-from tapui.hosts.copilot.sdk import AttachError, Joining, join
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliConnection,
+    CliEvent,
+    CliSession,
+    Participation,
+    text_of,
+)
 from tapui.hosts.copilot.session.activity import BEGINNINGS, IdleDetector, LiveOutput, LiveText
 from tapui.hosts.copilot.session.hooks import CliHooks
 from tapui.hosts.copilot.session.ledger import Ledger, settle
@@ -26,7 +32,7 @@ from tapui.hosts.copilot.session.opening import SessionOpening, is_past_trust
 from tapui.hosts.copilot.session.prompts import Outgoing
 from tapui.hosts.copilot.session.steering import Steering
 from tapui.hosts.copilot.session.toolset import Toolset
-from tapui.hosts.copilot.session.translator import Translator, name_of
+from tapui.hosts.copilot.session.translator import Translator
 from tapui.hosts.copilot.session.usage import UsageTold
 from tapui.hosts.copilot.uplink import SessionUplink, Uplink
 from tapui.policies.requests import shell_of
@@ -39,10 +45,6 @@ from tapui.wire.host import (
     SessionUpdate,
 )
 from tapui.wire.message import OfferedTool
-
-if TYPE_CHECKING:
-    from copilot import CopilotClient, CopilotSession
-    from copilot.session_events import SessionEvent as CopilotEvent
 
 _EARLY = 1_000
 """Events kept between attaching and the gateway's answer."""
@@ -61,10 +63,17 @@ _CONSENT = (
 )
 
 
+class Joining(Protocol):
+    """How a session is joined where it is no person's: it is made, say."""
+
+    async def __call__(self, server: CliConnection, part: Participation) -> CliSession:
+        """Join it. Raises `AttachError`."""
+
+
 class AttachedSession:
     """A session of a CLI that this host speaks for.
 
-    `workspace` is the session's folder where the SDK does not name one; `cwd` its folder until
+    `workspace` is the session's folder where the CLI does not name one; `cwd` its folder until
     the session says otherwise. `pid` is the CLI's process, None where it is not known. With
     `by_extension`, it is reached by tapui's extension of the CLI; with `joining`, it lives in a
     process of this host's, as `start` wanted it.
@@ -103,7 +112,7 @@ class AttachedSession:
         self._since = datetime.now(UTC)
         self._seen: OrderedDict[object, None] = OrderedDict()
         self._unreadable: set[str] = set()
-        self._early: deque[CopilotEvent] | None = deque(maxlen=_EARLY)
+        self._early: deque[CliEvent] | None = deque(maxlen=_EARLY)
         self._opened: asyncio.Future[None] | None = None
         self._ledger = Ledger(workspace / "files" / "tap")
         self.toolset = Toolset(
@@ -144,16 +153,16 @@ class AttachedSession:
     # Coming and going
 
     async def attach(
-        self, client: "CopilotClient", *, foreground: bool, replaces: str | None = None
+        self, connection: CliConnection, *, foreground: bool, replaces: str | None = None
     ) -> None:
         """Join the session and open it at the gateway; raises `AttachError`."""
-        session = await self._resume(client)
+        session = await self._resume(connection)
         beginning, abilities = self._opening, self.steering.abilities
         self._ledger.keep_in(beginning.workspace_of(session) / "files" / "tap")
         self._translator.allows_all = await allows_all(session)
         abilities.look(session)
         opening = await beginning.open(
-            client, session, abilities, foreground=foreground, replaces=replaces
+            connection, session, abilities, foreground=foreground, replaces=replaces
         )
         self._permissions.folder = opening.session.cwd
         self._opened = asyncio.get_running_loop().create_future()
@@ -166,32 +175,27 @@ class AttachedSession:
         self.is_open = True
         await self._begin(session)
 
-    async def reattach(self, client: "CopilotClient") -> None:
+    async def reattach(self, connection: CliConnection) -> None:
         """Join the session again over a new connection; raises `AttachError`."""
-        session = await self._resume(client)
+        session = await self._resume(connection)
         await self._begin(session)
 
-    async def _resume(self, client: "CopilotClient") -> "CopilotSession":
+    async def _resume(self, connection: CliConnection) -> CliSession:
         # What the CLI tells again of the time before this moment is history.
         self._since = datetime.now(UTC)
         self._early = deque(maxlen=_EARLY)
+        part = Participation(self._happened, self.hooks.handlers(), self.hooks.section)
         if self._joining is not None:
-            hooks = self.hooks.handlers()
-            return await self._joining(
-                client, hooks=hooks, sections=self.hooks.sections(), on_event=self._happened
-            )
-        return await join(
-            client,
-            self.id,
-            hooks=self.hooks.handlers(),
-            on_event=self._happened,
-            by_extension=self._by_extension,
-        )
+            return await self._joining(connection, part)
+        # An extension hears of permissions, and may answer them, only if it handles them; the CLI
+        # asks the person all the same. Elsewhere a handler takes their dialog away.
+        payload = {"requestPermission": self._by_extension, "disableResume": True}
+        return await connection.join(self.id, part, payload)
 
     def _wait_for_consent(self) -> None:
         self._uplink.report(_CONSENT, "warning")
 
-    async def _begin(self, session: "CopilotSession") -> None:
+    async def _begin(self, session: CliSession) -> None:
         self._uplink.session = session
         self.steering.reconnected()
         self.own_questions.reconnected()
@@ -253,7 +257,7 @@ class AttachedSession:
         self._let_go()
         try:
             if session is not None:
-                await sdk.call("leave the session", session.disconnect())
+                await session.leave()
         except AttachError as error:
             return str(error)
         return None
@@ -277,7 +281,7 @@ class AttachedSession:
                 await self.toolset.give_up()
                 self.close(None)
                 if session is not None:
-                    await sdk.call("leave the session", session.disconnect())
+                    await session.leave()
         except (AttachError, TimeoutError) as error:
             self.close(None)
             text = str(error) or "the CLI does not answer"
@@ -285,20 +289,14 @@ class AttachedSession:
 
     # What the session says
 
-    def _happened(self, event: "CopilotEvent") -> None:
-        """Take an event of the SDK; called on the loop's thread, before it runs any tool."""
+    def _happened(self, event: CliEvent) -> None:
         if (now := datetime.now(UTC)) < self._since:
             self._since = now - _CLOCK_SLACK  # the clock was set back: not all is history
-        stale = event.timestamp < self._since or event.id in self._seen
-        name = name_of(event)
-        if name == "external_tool.requested":
-            data: Any = event.data
-            self.toolset.seen(
-                data.request_id,
-                data.tool_name,
-                stale=stale,
-                traceparent=getattr(data, "traceparent", None),
-            )
+        stale = event.at < self._since or event.id in self._seen
+        if event.name == "external_tool.requested":
+            self.toolset.requested(event, stale=stale)
+        elif event.name == "external_tool.completed":
+            self.toolset.completed(text_of(event.data, "requestId") or "")
         if stale:
             return
         self._seen[event.id] = None
@@ -309,59 +307,57 @@ class AttachedSession:
         else:
             self._tell(event)
 
-    def _tell(self, event: "CopilotEvent") -> None:
+    def _tell(self, event: CliEvent) -> None:
         if not self.is_open:
             return  # the gateway has closed or replaced it
-        name = name_of(event)
-        if self._asked_there and is_past_trust(event):
+        name = event.name
+        if self._asked_there and is_past_trust(name, event.data):
             self._asks_there("")
         try:
             self._tell_named(name, event)
-        except (AttributeError, TypeError, ValueError) as error:
+        except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:
             if name not in self._unreadable:
                 self._unreadable.add(name)
                 self._uplink.report(
-                    f"the CLI's event {name} cannot be read ({error}): "
+                    f"the CLI's event {name} cannot be read ({error!r}): "
                     "this tapui and this Copilot CLI do not fit; update the older one",
                     "warning",
                 )
 
-    def _tell_named(self, name: str, event: "CopilotEvent") -> None:
-        data: Any = event.data
+    def _tell_named(self, name: str, event: CliEvent) -> None:
+        data = event.data
         match name:
             case "permission.requested":
-                if not data.resolved_by_hook:
-                    request = data.permission_request.to_dict()
-                    tool = self._translator.tool_of(request.get("toolCallId"))
-                    if (shell := shell_of(tool)) is not None:
-                        request["shell"] = shell
-                    self._permissions.requested(data.request_id, request, event.agent_id)
+                if not data.get("resolvedByHook"):
+                    request = data["permissionRequest"]
+                    shell = shell_of(self._translator.tool_of(request.get("toolCallId")))
+                    self._permissions.requested(data["requestId"], request, event.agent_id, shell)
             case "permission.completed":
-                source = data.decision_source
+                result = data.get("result")
                 self._permissions.completed(
-                    data.request_id,
-                    data.tool_call_id,
-                    source.value if source else None,
-                    data.result.to_dict(),
+                    data["requestId"],
+                    text_of(data, "toolCallId"),
+                    text_of(data, "decisionSource"),
+                    result if isinstance(result, dict) else None,
                 )
             case "user_input.requested" | "elicitation.requested" | "exit_plan_mode.requested":
-                given = data.to_dict()
-                if not self.own_questions.is_own(data.request_id, given):
-                    self._questions.asked(name, data.request_id, given, event.agent_id)
+                given = dict(data)
+                if not self.own_questions.is_own(data["requestId"], given):
+                    self._questions.asked(name, data["requestId"], given, event.agent_id)
             case "user_input.completed" | "elicitation.completed" | "exit_plan_mode.completed":
-                self._questions.completed(name, data.request_id, data.to_dict())
+                self._questions.completed(name, data["requestId"], data)
             case "assistant.message_delta" if event.agent_id is None:
-                self._live_text.add(data.message_id, data.delta_content)
+                self._live_text.add(data["messageId"], data["deltaContent"])
             case "tool.shell_output" | "tool.execution_partial_result":
                 self._translator.translate(event)
-                merged = getattr(data, "partial_output", "")
-                printed = self._translator.output_of(data.tool_call_id, merged)
+                merged = text_of(data, "partialOutput") or ""
+                printed = self._translator.output_of(data["toolCallId"], merged)
                 if printed is not None:
                     self._live_output.add(printed, event.agent_id)
             case "session.shutdown" if event.agent_id is None:
                 self.ended.set()
             case "session.idle" if event.agent_id is None and not self._idle_detector.is_news(
-                is_aborted=data.aborted is True
+                is_aborted=data.get("aborted") is True
             ):
                 self._steered(name, event)
             case _:
@@ -369,24 +365,24 @@ class AttachedSession:
                 if name in _WRITTEN and event.agent_id is None:
                     self._live_text.close()
                 if name == "tool.execution_complete":
-                    self._live_output.ended(data.tool_call_id)
+                    self._live_output.ended(data["toolCallId"])
                 for message in self._translator.translate(event):
                     if isinstance(message, SessionUpdate) and isinstance(message.cwd, str):
                         self._permissions.folder = message.cwd
                     self._uplink.send(message)
 
-    def _steered(self, name: str, event: "CopilotEvent") -> None:
+    def _steered(self, name: str, event: CliEvent) -> None:
         """Let orders know what they wait for."""
         if event.agent_id is not None:
             return
-        data: Any = event.data
+        data = event.data
         match name:
             case "user.message":
-                self.steering.prompted(data.message_id)
+                self.steering.prompted(text_of(data, "messageId"))
             case "assistant.idle" | "session.idle":
-                self.steering.rested(is_aborted=data.aborted is True)
+                self.steering.rested(is_aborted=data.get("aborted") is True)
             case "session.model_change":
-                self.steering.model_changed(data.new_model)
+                self.steering.model_changed(text_of(data, "newModel"))
             case "capabilities.changed":
                 self.steering.capabilities_changed()
         if name in BEGINNINGS:
@@ -448,8 +444,8 @@ class AttachedSession:
         if self._uplink.session is not None:
             self._tasks.start(self._abort(self._uplink.session))
 
-    async def _abort(self, session: "CopilotSession") -> None:
+    async def _abort(self, session: CliSession) -> None:
         try:
-            await sdk.call("stop the turn", session.abort())
+            await session.ask("stop the turn", "session.abort")
         except AttachError as error:
             self._uplink.report(f"{error}; press Esc in the CLI", "error")

@@ -1,7 +1,7 @@
 """What happened in a session before tapui ran: the end of its own `events.jsonl`, as turns.
 
 The file is the CLI's, and its agent can write to it: every line is taken for what anybody may
-have written. It is read without the SDK.
+have written. It is read without the CLI.
 """
 
 import os

@@ -8,11 +8,11 @@ gate is in force, and then could not be asked: Copilot's own question to the per
 
 import asyncio
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 
+from tapui.hosts.copilot.connection import OnHook
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.text import safe_text
 from tapui.wire import limits
@@ -28,21 +28,6 @@ from tapui.wire.host import (
     TurnEnding,
 )
 from tapui.wire.message import Error
-
-if TYPE_CHECKING:
-    from copilot.session import (
-        AgentStopHookInput,
-        AgentStopHookOutput,
-        PreToolUseHookInput,
-        PreToolUseHookOutput,
-        SectionOverride,
-        SessionHooks,
-        SubagentStopHookInput,
-        SubagentStopHookOutput,
-        SystemMessageSection,
-        UserPromptSubmittedHookInput,
-        UserPromptSubmittedHookOutput,
-    )
 
 REASON_LENGTH = 2_000
 """Characters of a refusal's reason: the CLI shows it, and the model reads it."""
@@ -82,24 +67,15 @@ class CliHooks:
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
         self._answering: set[asyncio.Task[Any]] = set()
-        """The SDK's tasks that wait for a hook here; each ends when the CLI has its answer."""
+        """The connection's tasks that wait for a hook here; each ends with the CLI's answer."""
 
-    def handlers(self) -> "SessionHooks":
+    def handlers(self) -> dict[str, OnHook]:
         return {
-            "on_pre_tool_use": self._before_tool,
-            "on_user_prompt_submitted": self._before_prompt,
-            "on_agent_stop": self._turn_ends,
-            "on_subagent_stop": self._subagent_ends,
+            "preToolUse": self._before_tool,
+            "userPromptSubmitted": self._before_prompt,
+            "agentStop": self._turn_ends,
+            "subagentStop": self._subagent_ends,
         }
-
-    def sections(self) -> "dict[SystemMessageSection, SectionOverride]":
-        """Return what makes the SDK ask about each section of the system prompt.
-
-        Only for sessions that are made here: the SDK takes it with the session.
-        """
-        from copilot.session import SYSTEM_MESSAGE_SECTIONS
-
-        return {name: {"action": partial(self._section, name)} for name in SYSTEM_MESSAGE_SECTIONS}
 
     def open(self) -> None:
         """The gateway knows the session, and was told all that happened in it so far."""
@@ -161,11 +137,7 @@ class CliHooks:
 
     # Tools
 
-    async def _before_tool(
-        self,
-        given: "PreToolUseHookInput",
-        _context: dict[str, str],
-    ) -> "PreToolUseHookOutput | None":
+    async def _before_tool(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         if (task := asyncio.current_task()) is not None:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
@@ -182,7 +154,7 @@ class CliHooks:
             text = f"tapui cannot read this call ({error})"
             return self._undecided(text, "Update tapui, or leave the tower.")
 
-    def _undecided(self, text: str, advice: str = "") -> "PreToolUseHookOutput | None":
+    def _undecided(self, text: str, advice: str = "") -> dict[str, Any] | None:
         """Refuse a tool about which the gateway could not be asked, where it might have refused."""
         if not self._is_guarded:
             self._uplink.report(
@@ -192,7 +164,7 @@ class CliHooks:
         self._uplink.report(f"{text}; it was refused", "warning")
         return _refusal(f"{text}. {advice}" if advice else text)
 
-    async def _decide(self, given: "PreToolUseHookInput") -> "PreToolUseHookOutput | None":
+    async def _decide(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         args = raw(_arguments(given["toolArgs"]))
         tool, session_id = given["toolName"], given["sessionId"]
         answer = await self._ask(HookPreToolUse(self._uplink.new_id(), session_id, tool, args))
@@ -204,7 +176,7 @@ class CliHooks:
             case HookDecision(decision="allow"):
                 return None  # not "allow", which would take the person's own prompt away
             case HookDecision(decision="ask") if self._asks_nothing():
-                asks: PreToolUseHookOutput = {
+                asks = {
                     "permissionDecision": "ask",
                     "permissionDecisionReason": _shown(answer.reason or ""),
                 }
@@ -222,11 +194,7 @@ class CliHooks:
 
     # Prompts
 
-    async def _before_prompt(
-        self,
-        given: "UserPromptSubmittedHookInput",
-        _context: dict[str, str],
-    ) -> "UserPromptSubmittedHookOutput | None":
+    async def _before_prompt(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         if given.get("sessionId", self._uplink.id) != self._uplink.id:
             return None  # what an agent tells its own subagent
         try:
@@ -254,19 +222,11 @@ class CliHooks:
 
     # Ends of turns
 
-    async def _turn_ends(
-        self,
-        given: "AgentStopHookInput",
-        _context: dict[str, str],
-    ) -> "AgentStopHookOutput | None":
+    async def _turn_ends(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         reason = await self._go_on(given, self._last_words())
         return None if reason is None else {"decision": "block", "reason": reason}
 
-    async def _subagent_ends(
-        self,
-        given: "SubagentStopHookInput",
-        _context: dict[str, str],
-    ) -> "SubagentStopHookOutput | None":
+    async def _subagent_ends(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
         reason = await self._go_on(given, given.get("response"))
         return None if reason is None else {"decision": "block", "reason": reason}
 
@@ -282,7 +242,7 @@ class CliHooks:
             self._uplink.id,
             agent if isinstance(agent, str) and len(agent) <= limits.MAX_ID else None,
             said[-LAST_WORDS:] if isinstance(said, str) and said else None,
-            given.get("stopHookActive") is True,
+            True in (given.get("stop_hook_active"), given.get("stopHookActive")),
         )
         try:
             async with asyncio.timeout(self._timing.turn_end):
@@ -297,7 +257,7 @@ class CliHooks:
             return None
         return _shown(answer.reason or "") or None
 
-    async def _section(self, name: str, text: str) -> str:
+    async def section(self, name: str, text: str) -> str:
         """Return a section as the providers want it; unchanged where that is not known in time."""
         try:
             async with asyncio.timeout(self._timing.prompt):
@@ -320,7 +280,7 @@ class CliHooks:
         return answer.sections.get(name, text) if isinstance(answer, PromptPrepared) else text
 
 
-def _refusal(reason: str) -> "PreToolUseHookOutput":
+def _refusal(reason: str) -> dict[str, Any]:
     return {"permissionDecision": "deny", "permissionDecisionReason": _shown(reason)}
 
 

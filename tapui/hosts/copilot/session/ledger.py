@@ -9,17 +9,14 @@ import os
 import re
 import threading
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import psutil
 
-from tapui.hosts.copilot import sdk
+from tapui.hosts.copilot.connection import CliSession, objects_of, text_of
 from tapui.hosts.copilot.finding.discovery import Process
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 _NAME = re.compile(r"unanswered\.(\d{1,10})\.calls\Z")
 _MAX_BYTES = 1024 * 1024
@@ -114,18 +111,23 @@ def _read(path: Path) -> tuple[float, set[str]]:
     return started, calls
 
 
-async def fail(session: "CopilotSession", request_id: str, words: str) -> None:
+async def fail(session: CliSession, request_id: str, words: str) -> None:
     """Answer a pending call with an error that the model reads; raises `AttachError`."""
-    from copilot.rpc import ExternalToolTextResultForLlm, HandlePendingToolCallRequest
-
-    result = ExternalToolTextResultForLlm(
-        text_result_for_llm=words, error=words, result_type="failure"
-    )
-    request = HandlePendingToolCallRequest(request_id=request_id, result=result)
-    await sdk.call("answer a call", session.rpc.tools.handle_pending_tool_call(request))
+    await answer(session, request_id, failure(words))
 
 
-async def settle(session: "CopilotSession", ledger: Ledger, abandoned: deque[str]) -> int:
+def failure(words: str) -> dict[str, str]:
+    """Return the result of a call that failed, as the CLI has it."""
+    return {"textResultForLlm": words, "resultType": "failure", "error": words}
+
+
+async def answer(session: CliSession, request_id: str, result: Mapping[str, Any]) -> None:
+    """Answer a pending call; raises `AttachError`."""
+    method = "session.tools.handlePendingToolCall"
+    await session.ask("answer a call", method, requestId=request_id, result=result)
+
+
+async def settle(session: CliSession, ledger: Ledger, abandoned: deque[str]) -> int:
     """Answer the calls that a former tapui left pending, with an error; return how many.
 
     `abandoned` are those that this one could not answer itself; it is emptied. Calls of other
@@ -135,13 +137,13 @@ async def settle(session: "CopilotSession", ledger: Ledger, abandoned: deque[str
     if not inherited and not abandoned:
         return 0
     left = set(abandoned).union(*inherited.values())
-    pending = await sdk.call("list the pending calls", session.rpc.tools.list_pending_requests())
+    pending = await session.ask("list the pending calls", "session.tools.listPendingRequests")
     settled = 0
-    for item in pending.items:
-        if item.request_id not in left:
-            continue
-        await fail(session, item.request_id, WORDS)
-        settled += 1
+    for item in objects_of(pending, "items"):
+        request_id = text_of(item, "requestId")
+        if request_id in left and request_id is not None:
+            await fail(session, request_id, WORDS)
+            settled += 1
     abandoned.clear()
     await asyncio.to_thread(_remove, inherited)
     return settled

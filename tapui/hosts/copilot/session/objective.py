@@ -5,18 +5,14 @@ The CLI's events have no text, which is asked for; that of the objective comes t
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.connection import AttachError, CliSession, objects_of, text_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.text import cut
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionEvent
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 OBJECTIVE_CHANGED = "session.autopilot_objective_changed"
 TODOS_CHANGED = "session.todos_changed"
@@ -35,7 +31,7 @@ class Asked:
         uplink: SessionUplink,
         what: str,
         event: str,
-        read: "Callable[[CopilotSession], Awaitable[dict[str, Any]]]",
+        read: Callable[[CliSession, str], Awaitable[dict[str, Any]]],
     ) -> None:
         self._uplink = uplink
         self._what, self._event, self._read = what, event, read
@@ -44,21 +40,21 @@ class Asked:
         self._is_asking = False
         self._has_changed = False
 
-    def begin(self, session: "CopilotSession") -> None:
+    def begin(self, session: CliSession) -> None:
         self._is_asked, self._is_asking = True, False
         self.changed(session)
 
-    def changed(self, session: "CopilotSession") -> None:
+    def changed(self, session: CliSession) -> None:
         self._has_changed = True
         if self._is_asked and not self._is_asking:
             self._is_asking = True
             self._uplink.spawn(self._ask(session))
 
-    async def _ask(self, session: "CopilotSession") -> None:
+    async def _ask(self, session: CliSession) -> None:
         while self._has_changed and self._uplink.session is session:
             self._has_changed = False
             try:
-                self._tell(await sdk.call(f"ask for the {self._what}", self._read(session)))
+                self._tell(await self._read(session, f"ask for the {self._what}"))
             except AttachError as error:
                 self._is_asked = False
                 self._uplink.unanswered(error)
@@ -72,16 +68,16 @@ class Asked:
 
 
 def objective_told(uplink: SessionUplink) -> Asked:
-    async def read(session: "CopilotSession") -> dict[str, Any]:
-        state = (await session.rpc.autopilot_objective.get_state()).state
-        return {} if state is None else _objective(state)
+    async def read(session: CliSession, what: str) -> dict[str, Any]:
+        state = (await session.ask(what, "session.autopilotObjective.getState")).get("state")
+        return _objective(state) if isinstance(state, dict) else {}
 
     return Asked(uplink, "objective", "session.objective", read)
 
 
 def todos_told(uplink: SessionUplink) -> Asked:
-    async def read(session: "CopilotSession") -> dict[str, Any]:
-        rows = (await session.rpc.plan.read_sql_todos()).rows
+    async def read(session: CliSession, what: str) -> dict[str, Any]:
+        rows = objects_of(await session.ask(what, "session.plan.readSqlTodos"), "rows")
         todos = [_todo(one) for one in rows[: limits.MAX_TODOS]]
         if len(rows) <= len(todos):
             return {"todos": todos} if todos else {}
@@ -99,19 +95,22 @@ _TODO_STATES = {
 
 
 def _todo(row: Any) -> dict[str, str]:
-    title = (row.title or row.description or row.id or "").strip()
+    names = (text_of(row, name) for name in ("title", "description", "id"))
+    title = next(filter(None, names), "").strip()
     return {"title": cut(title, limits.MAX_SUMMARY), "state": _todo_state(row)}
 
 
 def _todo_state(row: Any) -> str:
-    return _TODO_STATES.get(row.status or "", "pending")
+    return _TODO_STATES.get(text_of(row, "status") or "", "pending")
 
 
 def _objective(state: Any) -> dict[str, str]:
-    reason = state.completion_summary or state.pause_reason or ""
+    id_ = str(state.get("id"))
+    reason = text_of(state, "completionSummary") or text_of(state, "pauseReason") or ""
+    text = (text_of(state, "objective") or "").strip()
     return {
-        "id": str(state.id),
-        "text": cut(state.objective.strip(), limits.MAX_CRITERION) or f"objective {state.id}",
-        "status": state.status.value,
+        "id": id_,
+        "text": cut(text, limits.MAX_CRITERION) or f"objective {id_}",
+        "status": text_of(state, "status") or "",
         "reason": cut(reason, limits.MAX_CRITERION),
     }

@@ -1,20 +1,26 @@
 """What opens a session at the gateway: what it is, what happened before, what is under way."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError, LostError
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliConnection,
+    CliSession,
+    LostError,
+    objects_of,
+    text_of,
+)
 from tapui.hosts.copilot.session import history
 from tapui.hosts.copilot.session.steering import Abilities
 from tapui.hosts.copilot.session.translator import (
     Translator,
-    as_agent,
+    agents_of,
     as_mode,
     own_mcp_servers,
     session_label,
@@ -24,10 +30,6 @@ from tapui.hosts.port import Report
 from tapui.wire.codec import raw
 from tapui.wire.host import HostSession, SessionEvent, SessionHistory, SessionOpen
 
-if TYPE_CHECKING:
-    from copilot import CopilotClient, CopilotSession
-    from copilot.session_events import SessionEvent as CopilotEvent
-
 _PAST_TRUST = frozenset({"session.mcp_servers_loaded", "user.message", "assistant.turn_start"})
 
 
@@ -35,7 +37,7 @@ _PAST_TRUST = frozenset({"session.mcp_servers_loaded", "user.message", "assistan
 class SessionOpening:
     """Tells of one session: what it is, what happened before this host came, what is under way.
 
-    `workspace` is the session's folder where the SDK does not name one. `ports`, `pid`, `start` and
+    `workspace` is the session's folder where the CLI does not name one. `ports`, `pid`, `start` and
     `is_headless` are what `HostSession` has of them.
     """
 
@@ -48,19 +50,19 @@ class SessionOpening:
     start: str | None
     is_headless: bool
 
-    def workspace_of(self, session: "CopilotSession") -> Path:
-        return session.workspace_path or self.workspace
+    def workspace_of(self, session: CliSession) -> Path:
+        return session.workspace or self.workspace
 
     async def open(
         self,
-        client: "CopilotClient",
-        session: "CopilotSession",
+        connection: CliConnection,
+        session: CliSession,
         abilities: Abilities,
         *,
         foreground: bool,
         replaces: str | None,
     ) -> SessionOpen:
-        described = await describe(client, session, cwd=self.cwd, report=self.uplink.report)
+        described = await describe(connection, session, cwd=self.cwd, report=self.uplink.report)
         return SessionOpen(
             session=HostSession(
                 id=self.uplink.id,
@@ -78,12 +80,12 @@ class SessionOpening:
             )
         )
 
-    async def tell(self, session: "CopilotSession", since: datetime) -> bool:
+    async def tell(self, session: CliSession, since: datetime) -> bool:
         """Tell what happened before `since`, and what is under way; return whether the CLI shows
         its dialog about the folder."""
         report = self.uplink.report
-        activity = await ask("activity", session.rpc.metadata.is_processing(), report)
-        is_busy = activity is not None and activity.processing
+        asking = session.ask("ask for the session's activity", "session.metadata.isProcessing")
+        is_busy = (await told(asking, report)).get("processing") is True
         earlier = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
             self.uplink.send(SessionEvent(session_id=self.uplink.id, event="session.busy"))
@@ -96,7 +98,7 @@ class SessionOpening:
         return await asks_for_trust(session, self.cwd)
 
     async def _tell_history(
-        self, session: "CopilotSession", since: datetime, *, is_busy: bool
+        self, session: CliSession, since: datetime, *, is_busy: bool
     ) -> history.Earlier:
         workspace = self.workspace_of(session)
         read = partial(history.read, workspace, self.uplink.id, since, is_busy=is_busy)
@@ -110,43 +112,45 @@ class SessionOpening:
             self.uplink.send(SessionHistory(self.uplink.id, raw(earlier.turns)))
         return earlier
 
-    async def _tell_of_subagents(self, session: "CopilotSession") -> None:
+    async def _tell_of_subagents(self, session: CliSession) -> None:
         """Tell of the subagents that began before this host came: their calls are theirs."""
-        listed = await ask("subagents", session.rpc.tasks.list(), self.uplink.report)
-        for message in self.translator.subagents(listed.tasks if listed is not None else ()):
+        asking = session.ask("ask for the session's subagents", "session.tasks.list")
+        listed = await told(asking, self.uplink.report)
+        for message in self.translator.subagents(objects_of(listed, "tasks")):
             self.uplink.send(message)
 
 
-async def asks_for_trust(session: "CopilotSession", folder: str) -> bool:
+async def asks_for_trust(session: CliSession, folder: str) -> bool:
     """Return whether a session without a prompt waits in its terminal for the person to trust its
     folder.
 
     The CLI has no event about that dialog. When it is answered the MCP servers are loaded, with an
     event that the log keeps. A folder that is trusted for one session is not in its list.
     """
-    from copilot.rpc import EventLogReadRequest, FolderTrustCheckParams
-
-    rpc = session.rpc
     try:
-        asking = rpc.permissions.folder_trust.is_trusted(FolderTrustCheckParams(path=folder))
-        if (await sdk.call("ask whether the folder is trusted", asking)).trusted:
+        trust = await session.ask(
+            "ask whether the folder is trusted",
+            "session.permissions.folderTrust.isTrusted",
+            path=folder,
+        )
+        if trust.get("trusted") is True:
             return False
-        read = await sdk.call("read its events", rpc.event_log.read(EventLogReadRequest()))
+        read = await session.ask("read its events", "session.eventLog.read")
     except AttachError:
         return False  # an older CLI: what it asks is then not known
-    names = {one.type.value for one in read.events}
-    is_whole = "session.start" in names and not read.has_more
-    return is_whole and not any(is_past_trust(one) for one in read.events)
+    events = objects_of(read, "events")
+    is_whole = any(event.get("type") == "session.start" for event in events)
+    if not is_whole or read.get("hasMore") is True:
+        return False
+    return not any(is_past_trust(text_of(event, "type"), event.get("data")) for event in events)
 
 
-def is_past_trust(event: "CopilotEvent") -> bool:
+def is_past_trust(name: str | None, data: Any) -> bool:
     """Return whether an event comes only once the CLI's dialog about its folder is answered."""
-    if event.type.value == "session.info":
-        return getattr(event.data, "info_type", "") == "mcp"
-    return event.type.value in _PAST_TRUST
+    if name == "session.info":
+        return text_of(data, "infoType") == "mcp"
+    return name in _PAST_TRUST
 
-
-T = TypeVar("T")
 
 UNLISTED_TOOLS = frozenset(
     {
@@ -170,20 +174,20 @@ SHELL_TOOLS = ("bash", "powershell", "local_shell", "write_bash", "write_powersh
 them there are depends on the system and the model."""
 
 
-async def ask(what: str, answer: Coroutine[Any, Any, T], report: Report) -> T | None:
-    """Await something that a session can be shown without; what fails is reported, but not for
-    each question where the connection has ended."""
+async def told(answer: Awaitable[dict[str, Any]], report: Report) -> dict[str, Any]:
+    """Await something that a session can be shown without, and is empty where it is not known; what
+    fails is reported, but not for each question where the connection has ended."""
     try:
-        return await sdk.call(f"ask for the session's {what}", answer)
+        return await answer
     except LostError:
-        return None
+        return {}
     except AttachError as error:
         report(str(error), "warning")
-        return None
+        return {}
 
 
 async def describe(
-    client: "CopilotClient", session: "CopilotSession", *, cwd: str, report: Report
+    connection: CliConnection, session: CliSession, *, cwd: str, report: Report
 ) -> dict[str, Any]:
     """Return fields of `HostSession`: label, cwd, mode, model, effort, agents, reserved_tools,
     shell_tools, mcp_servers.
@@ -191,35 +195,25 @@ async def describe(
     `cwd` is the session's folder where the CLI does not say another. What the CLI does not tell
     is None, and reported.
     """
-    from copilot.rpc import ToolsListRequest
-
-    told, servers = await asyncio.gather(
-        asyncio.gather(
-            ask("mode", session.rpc.mode.get(), report),
-            ask("model", session.rpc.model.get_current(), report),
-            ask("name", session.rpc.name.get(), report),
-            ask("folder", session.rpc.metadata.snapshot(), report),
-            ask("agents", session.rpc.agent.list(), report),
-            ask("tools", client.rpc.tools.list(ToolsListRequest()), report),
-        ),
-        ask("MCP servers", session.rpc.mcp.list(), report),
+    ask = "ask for the session's "
+    model, name, snapshot, agents, own, servers = await asyncio.gather(
+        told(session.ask(f"{ask}model", "session.model.getCurrent"), report),
+        told(session.ask(f"{ask}name", "session.name.get"), report),
+        told(session.ask(f"{ask}folder", "session.metadata.snapshot"), report),
+        told(session.ask(f"{ask}agents", "session.agent.list"), report),
+        told(connection.ask(f"{ask}tools", "tools.list"), report),
+        told(session.ask(f"{ask}MCP servers", "session.mcp.list"), report),
     )
-    mode, model, name, snapshot, agents, own = told
-    cwd = (snapshot.working_directory if snapshot else None) or cwd
+    cwd = text_of(snapshot, "workingDirectory") or cwd
+    tools = [tool for item in objects_of(own, "tools") if (tool := text_of(item, "name"))]
     return {
-        "label": session_label(name.name if name else None) or Path(cwd).name or cwd,
+        "label": session_label(text_of(name, "name")) or Path(cwd).name or cwd,
         "cwd": cwd,
-        "mode": as_mode(mode.value) if mode else None,
-        "model": model.model_id if model else None,
-        "effort": (model.reasoning_effort or "") if model else None,
-        "agents": [as_agent(one.name, one.tools, one.description) for one in agents.agents]
-        if agents
-        else None,
-        "reserved_tools": sorted(
-            UNLISTED_TOOLS.union(one.name for one in own.tools)
-            if own
-            else UNLISTED_TOOLS.union(SHELL_TOOLS)
-        ),
+        "mode": as_mode(text_of(snapshot, "currentMode")),
+        "model": text_of(model, "modelId"),
+        "effort": (text_of(model, "reasoningEffort") or "") if model else None,
+        "agents": agents_of(agents) if agents else None,
+        "reserved_tools": sorted(UNLISTED_TOOLS.union(tools or SHELL_TOOLS)),
         "shell_tools": list(SHELL_TOOLS),
-        "mcp_servers": own_mcp_servers(servers.servers) if servers else None,
+        "mcp_servers": own_mcp_servers(servers) if servers else None,
     }

@@ -3,17 +3,13 @@
 from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError
+from tapui.hosts.copilot.connection import AttachError, CliSession, text_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.port import ReportLevel
 from tapui.text import safe_text
 from tapui.wire.host import SessionSent
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 LOG_LENGTH = 4_000
 """Characters of a line in the timeline."""
@@ -88,15 +84,36 @@ class Outgoing:
         finally:
             self._is_sending = False
 
-    async def _send_one(self, session: "CopilotSession", entry: _Entry) -> None:
+    async def _send_one(self, session: CliSession, entry: _Entry) -> None:
         if entry.level is None:
             self._on_prompt(entry.text, entry.provider)
-            with sdk.trace_context(entry.traceparent):
-                await sdk.call("send the prompt", session.send(entry.text, mode="enqueue"))
+            await send(session, "send the prompt", entry.text, traceparent=entry.traceparent)
         else:
-            line = safe_text(entry.text, limit=LOG_LENGTH, newlines=True)
-            shown = session.log(line, level=entry.level, ephemeral=entry.is_ephemeral)
-            await sdk.call("write into the timeline", shown)
+            await session.ask(
+                "write into the timeline",
+                "session.log",
+                message=safe_text(entry.text, limit=LOG_LENGTH, newlines=True),
+                level=entry.level,
+                ephemeral=entry.is_ephemeral,
+            )
+
+
+async def send(
+    session: CliSession,
+    what: str,
+    prompt: str,
+    *,
+    mode: Literal["immediate", "enqueue"] = "enqueue",
+    traceparent: str | None = None,
+    **more: Any,
+) -> str:
+    """Send a prompt; return the id of its message. Raises `AttachError`."""
+    if traceparent is not None:
+        more["traceparent"] = traceparent
+    sent = await session.ask(what, "session.send", prompt=prompt, mode=mode, **more)
+    if (id_ := text_of(sent, "messageId")) is None:
+        raise AttachError(f"{what}: the CLI does not say whether it took it; look there")
+    return id_
 
 
 _REMEMBERED = 100

@@ -6,17 +6,22 @@ A turn that is stopped takes along what waited for its end: the CLI drops it.
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Mapping, Sequence
-from operator import attrgetter
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal, get_args
 
-from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.asks.own_questions import unaskable
-from tapui.hosts.copilot.sdk import PACKAGE, AttachError, UnknownMethodError
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliSession,
+    UnknownMethodError,
+    objects_of,
+    text_of,
+)
+from tapui.hosts.copilot.session.activity import is_processing
+from tapui.hosts.copilot.session.prompts import send
 from tapui.hosts.copilot.session.translator import Translator
 from tapui.hosts.copilot.uplink import SessionUplink
-from tapui.invocation import install_line
 from tapui.projection.summary import one_line
 from tapui.wire import limits
 from tapui.wire.host import ModeResult, ModeSet, SessionUpdate
@@ -33,10 +38,6 @@ from tapui.wire.steering import (
     SessionStop,
     SessionTell,
 )
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
-    from copilot.session import Attachment
 
 _REST_INTERVAL = 0.1
 _REMEMBERED = 200
@@ -92,7 +93,7 @@ class Steering:
         if self._uplink.session is not None and self.abilities.look(self._uplink.session):
             self._tell_abilities()
 
-    def model_changed(self, model: str) -> None:
+    def model_changed(self, model: str | None) -> None:
         if self._model is not None and self._model.value == model:
             order, self._model = self._model, None
             self._say(order, "done")
@@ -150,14 +151,10 @@ class Steering:
         self._uplink.send(SessionUpdate(self._uplink.id, can=can, cannot=cannot))
 
     @property
-    def _bound(self) -> "CopilotSession":
+    def _bound(self) -> CliSession:
         if self._uplink.session is None:
             raise AttachError(_GONE)
         return self._uplink.session
-
-    async def _is_processing(self) -> bool:
-        asking = self._bound.rpc.metadata.is_processing()
-        return bool((await sdk.call("ask whether a turn is under way", asking)).processing)
 
     # Texts
 
@@ -165,7 +162,7 @@ class Steering:
         if self._sending.locked():
             self._say(order, "queued")
         async with self._sending:
-            is_busy = await self._is_processing()
+            is_busy = await is_processing(self._bound)
             dropped: list[str] = []
             if order.way == "stopFirst":
                 self._say(order, "stopping")
@@ -177,11 +174,17 @@ class Steering:
             )
             session = self._bound
             attachments = await asyncio.to_thread(_attached, order.attachments)
+            more = {"attachments": attachments} if attachments else {}
             self._translator.sent.by_person(order.text, order.sender or "")
-            sending = session.send(order.text, mode=mode, attachments=attachments or None)
             try:
-                with sdk.trace_context(order.traceparent):
-                    id_ = await sdk.call("send the text", sending)
+                id_ = await send(
+                    session,
+                    "send the text",
+                    order.text,
+                    mode=mode,
+                    traceparent=order.traceparent,
+                    **more,
+                )
             except AttachError:
                 self._translator.sent.withdraw(order.text)
                 raise
@@ -197,8 +200,7 @@ class Steering:
     async def _waits_to_steer(self, text: str) -> bool:
         """Return whether a text waits until the turn can take it: until a permission is answered,
         say."""
-        items = await sdk.call("ask for the queue", self._bound.rpc.queue.pending_items())
-        return text in items.steering_messages
+        return text in (await _queue(self._bound))[1]
 
     async def _delivered(self, order: SessionTell, dropped: list[str]) -> None:
         running: list[str] = []
@@ -225,10 +227,10 @@ class Steering:
             self._say(order, "failed", reason, dropped=dropped)
 
     async def _queued(self) -> set[str]:
-        items = await sdk.call("ask for the queue", self._bound.rpc.queue.pending_items())
-        queued = {one.message_id for one in items.items if one.message_id is not None}
-        steering = set(items.steering_messages)
-        return queued | {id_ for id_, (one, _) in self._waiting.items() if one.text in steering}
+        items, steering = await _queue(self._bound)
+        queued = {id_ for item in items if (id_ := text_of(item, "messageId")) is not None}
+        waiting = self._waiting.items()
+        return queued | {id_ for id_, (order, _) in waiting if order.text in steering}
 
     # Turns
 
@@ -238,14 +240,14 @@ class Steering:
         own = {one.text for one, _ in self._waiting.values()}
         dropped: list[str] = []
         try:
-            items = await sdk.call("ask for the queue", session.rpc.queue.pending_items())
-            dropped = [one.display_text for one in items.items] + list(items.steering_messages)
+            items, steering = await _queue(session)
+            dropped = [text_of(item, "displayText") or "" for item in items] + steering
         except AttachError as error:
             self._uplink.report(str(error), "warning")  # the turn is stopped all the same
-        await sdk.call("stop the turn", session.abort())
+        await session.ask("stop the turn", "session.abort")
         try:
             async with asyncio.timeout(self._uplink.timing.rest):
-                while await self._is_processing():  # noqa: ASYNC110 - the CLI tells it when asked
+                while await is_processing(self._bound):  # noqa: ASYNC110 - the CLI tells it when asked
                     await asyncio.sleep(_REST_INTERVAL)
         except TimeoutError:
             text = f"stop the turn: the session does not rest after {self._uplink.timing.rest:g} s"
@@ -255,13 +257,11 @@ class Steering:
 
     async def _running(self) -> list[str]:
         """Return the commands that keep running in the background."""
-        from copilot.rpc import TaskShellInfo, TaskStatus
-
-        listed = await sdk.call("ask for commands", self._bound.rpc.tasks.list())
+        listed = await self._bound.ask("ask for commands", "session.tasks.list")
         return _heads(
-            task.command
-            for task in listed.tasks
-            if isinstance(task, TaskShellInfo) and task.status is TaskStatus.RUNNING
+            text_of(task, "command") or ""
+            for task in objects_of(listed, "tasks")
+            if task.get("type") == "shell" and task.get("status") == "running"
         )
 
     # Modes and models
@@ -302,12 +302,17 @@ class Steering:
         self._uplink.send(answer)
 
 
-def _attached(paths: Sequence[str]) -> "list[Attachment]":
-    """Return files and folders in the SDK's words. Raises `AttachError` for what is not there.
+async def _queue(session: CliSession) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return what waits for the turn's end, and the texts that wait to go into it."""
+    queue = await session.ask("ask for the queue", "session.queue.pendingItems")
+    steering = queue.get("steeringMessages")
+    texts = steering if isinstance(steering, list) else []
+    return objects_of(queue, "items"), [text for text in texts if isinstance(text, str)]
 
-    The SDK cannot read the prompt's event where one has no name to show.
-    """
-    found: list[Attachment] = []
+
+def _attached(paths: Sequence[str]) -> list[dict[str, str]]:
+    """Return files and folders in the CLI's words. Raises `AttachError` for what is not there."""
+    found = []
     for path in paths:
         name = Path(path).name or path
         if Path(path).is_dir():
@@ -337,18 +342,6 @@ def _heads(texts: Any) -> list[str]:
     return [one_line(text) for text in texts][: limits.MAX_RUNNING]
 
 
-METHODS: Mapping[Ability, tuple[str, ...]] = {
-    "tell": ("send", "rpc.queue.pending_items", "rpc.metadata.is_processing"),
-    "now": ("send",),
-    "stop": ("abort", "rpc.metadata.is_processing"),
-    "compact": ("rpc.history.compact",),
-    "model": ("rpc.model.switch_to", "rpc.model.list"),
-    "effort": ("rpc.model.set_reasoning_effort",),
-    "label": ("rpc.name.set",),
-    "ask": ("rpc.ui.elicitation", "rpc.ui.handle_pending_elicitation"),
-}
-"""What each order needs of the SDK's session."""
-_OLD_SDK = "this Copilot SDK has no %s; update it: %s"
 _OLD_CLI = "this Copilot CLI does not know the request; update it: copilot update"
 
 
@@ -360,17 +353,15 @@ class Abilities:
         self.cannot: dict[str, str] = {}
         self._is_headless = is_headless
 
-    def look(self, session: "CopilotSession") -> bool:
+    def look(self, session: CliSession) -> bool:
         """Find out what there is; return whether that is news."""
         former = (self.can, dict(self.cannot))
         self.can = []
         self.cannot.pop("ask", None)  # what the CLI shows may change
-        for ability, methods in METHODS.items():
-            lacking = next((one for one in methods if not _has(session, one)), None)
-            if lacking is not None:
-                update = install_line(PACKAGE, "--upgrade")
-                self.cannot[ability] = _OLD_SDK % (lacking, update)
-            elif ability == "ask" and (why := unaskable(session, is_headless=self._is_headless)):
+        for ability in get_args(Ability):
+            if ability == "close":
+                continue  # of sessions that are started here
+            if ability == "ask" and (why := unaskable(session, is_headless=self._is_headless)):
                 self.cannot[ability] = why
             elif ability not in self.cannot:
                 self.can.append(ability)
@@ -385,88 +376,64 @@ class Abilities:
         self.cannot[ability] = _OLD_CLI
 
 
-def _has(session: "CopilotSession", method: str) -> bool:
-    try:
-        return callable(attrgetter(method)(session))
-    except AttributeError:
-        return False
-
-
 COMPACT_TIME = 570.0
 """Seconds that a compaction may take: a model writes a summary. The gateway waits longer."""
 
 
-async def set_mode(session: "CopilotSession", mode: Mode) -> None:
-    from copilot.rpc import ModeSetRequest
-    from copilot.session_events import SessionMode
-
-    request = ModeSetRequest(mode=SessionMode(mode))
-    result = await sdk.call("switch the mode", session.rpc.mode.set(request))
-    if result.confirmation is not None or result.mode_applied is False:
+async def set_mode(session: CliSession, mode: Mode) -> None:
+    result = await session.ask("switch the mode", "session.mode.set", mode=mode)
+    if result.get("confirmation") is not None or result.get("modeApplied") is False:
         raise AttachError(
-            f"the CLI did not switch to {mode} ({result.message or result.status}): "
+            f"the CLI did not switch to {mode} ({result.get('message') or result.get('status')}): "
             "switch it there (Shift+Tab)"
         )
 
 
-async def compact(session: "CopilotSession") -> None:
-    compacting = session.rpc.history.compact()
-    result = await sdk.call("compact the context", compacting, within=COMPACT_TIME)
-    if not result.success:
-        raise AttachError("compact the context: the CLI could not")
+async def compact(session: CliSession) -> None:
+    what = "compact the context"
+    result = await session.ask(what, "session.history.compact", within=COMPACT_TIME)
+    if result.get("success") is not True:
+        raise AttachError(f"{what}: the CLI could not")
 
 
-async def switch_model(session: "CopilotSession", model: str) -> bool:
+async def switch_model(session: CliSession, model: str) -> bool:
     """Switch to a model; return whether that waits for the turn's end."""
-    from copilot.rpc import ModelSwitchToRequest
-
-    known = [one.id for one in await models(session)]
+    known = [choice.id for choice in await models(session)]
     if known and model not in known:
         raise AttachError(f"there is no model {model}; there are: {', '.join(known)}")
-    switching = session.rpc.model.switch_to(ModelSwitchToRequest(model_id=model))
-    result = await sdk.call("switch the model", switching)
-    if result.confirmation is not None:
+    result = await session.ask("switch the model", "session.model.switchTo", modelId=model)
+    if result.get("confirmation") is not None:
         raise AttachError("the context is too large for it: choose it in the CLI (/model)")
-    return result.deferred is True
+    return result.get("deferred") is True
 
 
-async def set_effort(session: "CopilotSession", effort: str) -> None:
+async def set_effort(session: CliSession, effort: str) -> None:
     """Set the reasoning effort, which must be one that the model knows."""
-    from copilot.rpc import ModelSetReasoningEffortRequest
-
-    current = await sdk.call("ask for the model", session.rpc.model.get_current())
+    current = await session.ask("ask for the model", "session.model.getCurrent")
     listed = await models(session)
-    of_model = next((one.efforts for one in listed if one.id == current.model_id), None)
+    model = text_of(current, "modelId")
+    of_model = next((choice.efforts for choice in listed if choice.id == model), None)
     known = of_model or EFFORTS  # the CLI itself takes any word
     if effort not in known:
         raise AttachError(f"there is no effort {effort}; there are: {', '.join(known)}")
-    request = ModelSetReasoningEffortRequest(reasoning_effort=effort)
-    setting = session.rpc.model.set_reasoning_effort(request)
-    await sdk.call("set the reasoning effort", setting)
+    method = "session.model.setReasoningEffort"
+    await session.ask("set the reasoning effort", method, reasoningEffort=effort)
 
 
-async def rename(session: "CopilotSession", name: str) -> None:
-    from copilot.rpc import NameSetRequest
-
-    await sdk.call("rename the session", session.rpc.name.set(NameSetRequest(name=name)))
+async def rename(session: CliSession, name: str) -> None:
+    await session.ask("rename the session", "session.name.set", name=name)
 
 
-async def models(session: "CopilotSession") -> list[ModelChoice]:
-    """Return the models that the session can be switched to; none where the CLI names none."""
-    listed = await sdk.call("ask for the models", session.rpc.model.list())
-    return _choices(listed.list)
-
-
-def _choices(listed: Any) -> list[ModelChoice]:
-    """Return the models that the CLI tells; what is not as it should be is left out."""
+async def models(session: CliSession) -> list[ModelChoice]:
+    """Return the models that the session can be switched to; none where the CLI names none. What is
+    not as it should be is left out."""
     choices = []
-    for one in listed:
-        about = one if isinstance(one, dict) else {}
-        id_, name = about.get("id"), about.get("name")
-        if not isinstance(id_, str) or len(id_) > limits.MAX_ID:
+    for about in objects_of(await session.ask("ask for the models", "session.model.list"), "list"):
+        id_, name = text_of(about, "id"), text_of(about, "name")
+        if id_ is None or len(id_) > limits.MAX_ID:
             continue
         efforts = about.get("supportedReasoningEfforts")
         known = [str(effort) for effort in efforts] if isinstance(efforts, list) else None
-        shown = name[: limits.MAX_ID] if isinstance(name, str) else None
+        shown = None if name is None else name[: limits.MAX_ID]
         choices.append(ModelChoice(id_, shown, known[: limits.MAX_ABILITIES] if known else None))
     return choices[: limits.MAX_MODELS]

@@ -7,14 +7,21 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from tapui.hosts.copilot import sdk
 from tapui.hosts.copilot.asks.permissions import asks_about_extension
-from tapui.hosts.copilot.sdk import AttachError, NoAnswerError
-from tapui.hosts.copilot.session.ledger import WORDS, Ledger, fail
+from tapui.hosts.copilot.connection import (
+    CALL_TIME,
+    AttachError,
+    CliEvent,
+    CliSession,
+    LostError,
+    NoAnswerError,
+    text_of,
+)
+from tapui.hosts.copilot.session.ledger import WORDS, Ledger, answer, fail, failure
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.for_models import IMAGES, description_for_model, media_of, text_for_model
 from tapui.runtime.tasks import in_thread
@@ -32,9 +39,6 @@ from tapui.wire.message import (
     ToolProgress,
 )
 
-if TYPE_CHECKING:
-    from copilot import CopilotSession, Tool, ToolInvocation, ToolResult
-
 PROGRESS_INTERVAL = 1.0
 """Seconds between two lines of progress of one call in the timeline; the tower shows them all."""
 RETIRED_TIME = 120.0
@@ -42,7 +46,6 @@ RETIRED_TIME = 120.0
 was taken back."""
 _NAMES = 10_000
 """Names of tools that are known as this host's: calls of these are the gateway's to show."""
-_REMEMBERED = 1_000
 _ABANDONED = 100
 _NO_ARGUMENTS = {"type": "object", "properties": {}}
 GONE = "the tool is no longer offered"
@@ -74,7 +77,7 @@ class _Call:
     """A call of the model that waits for its outcome."""
 
     tool: str
-    request_id: str | None
+    request_id: str
     outcome: "asyncio.Future[ToolOutcome]" = field(
         default_factory=lambda: asyncio.get_running_loop().create_future()
     )
@@ -101,7 +104,7 @@ class Toolset:
         self._uplink = uplink
         self._ledger = ledger
         self._log = log
-        self._session: CopilotSession | None = None
+        self._session: CliSession | None = None
         """Bound once what a former tapui left unanswered is settled; then tools are offered."""
         self._offered: Sequence[OfferedTool] = ()
         self._revision = 0
@@ -119,9 +122,8 @@ class Toolset:
         self.abandoned: deque[str] = deque(maxlen=_ABANDONED)
         """Calls that ended without an answer from here. The CLI gave them up, or the connection was
         lost: then it still waits for them."""
-        self._stale: OrderedDict[str, None] = OrderedDict()
-        self._traceparents: OrderedDict[str, str] = OrderedDict()
-        """Of calls whose handler is about to run, by their request."""
+        self._answering: dict[str, asyncio.Task[None]] = {}
+        """Calls without an answer yet, by the CLI's request."""
 
     def is_ours(self, name: str) -> bool:
         return name in self._names
@@ -141,7 +143,7 @@ class Toolset:
         self._changed = True
         self._begin_setting()
 
-    def bind(self, session: "CopilotSession") -> None:
+    def bind(self, session: CliSession) -> None:
         """Offer the tools to this session (again, after a reconnect)."""
         self._session = session
         self._changed = bool(self._offered)
@@ -165,7 +167,7 @@ class Toolset:
         finally:
             self._setting = False
 
-    async def _set_once(self, session: "CopilotSession", offered: Sequence[OfferedTool]) -> None:
+    async def _set_once(self, session: CliSession, offered: Sequence[OfferedTool]) -> None:
         try:
             await self._replace(session, offered)
             self._refused.clear()
@@ -188,7 +190,7 @@ class Toolset:
         if not self._held:
             self._uplink.send(SessionUpdate(session_id=self._uplink.id, tools_revision=0))
 
-    async def _wait(self, session: "CopilotSession", on_consent: Callable[[], None]) -> None:
+    async def _wait(self, session: CliSession, on_consent: Callable[[], None]) -> None:
         """Call `on_consent` once the CLI asks the person; it may also take long by itself."""
         await asyncio.sleep(ASKED_TIME)
         self._tell_none()
@@ -201,23 +203,28 @@ class Toolset:
         except AttachError as error:
             self._uplink.unanswered(error)
 
-    async def _replace(self, session: "CopilotSession", tools: Sequence[OfferedTool]) -> None:
-        setting = session.set_tools(self._definitions(tools))
-        if self._on_consent is None:
-            await sdk.call("offer the tools", setting)
-        else:
-            asked = self._uplink.spawn(self._wait(session, self._on_consent))
-            try:
-                await sdk.call("offer the tools", setting, within=CONSENT_TIME)
-            finally:
-                asked.cancel()
+    async def _replace(self, session: CliSession, tools: Sequence[OfferedTool]) -> None:
+        asked, within = None, CALL_TIME
+        if self._on_consent is not None:
+            asked, within = self._uplink.spawn(self._wait(session, self._on_consent)), CONSENT_TIME
         held = {tool.name for tool in tools}
+        definitions = [_definition(tool) for tool in tools]
+        try:
+            await session.ask(
+                "offer the tools", "session.tools.set", within=within, tools=definitions
+            )
+        except NoAnswerError:
+            self._held |= held  # it may take them yet
+            raise
+        finally:
+            if asked is not None:
+                asked.cancel()
         now = asyncio.get_running_loop().time()
         self._retired.update(dict.fromkeys(self._held - held, now))
         self._held = held
 
     async def _set_what_can_be(
-        self, session: "CopilotSession", offered: Sequence[OfferedTool], first: AttachError
+        self, session: CliSession, offered: Sequence[OfferedTool], first: AttachError
     ) -> None:
         """Leave out what another connection offers already, and try again after a while.
 
@@ -254,7 +261,7 @@ class Toolset:
         self._begin_setting()
 
     async def _not_taken(
-        self, session: "CopilotSession", offered: Sequence[OfferedTool]
+        self, session: CliSession, offered: Sequence[OfferedTool]
     ) -> list[OfferedTool]:
         free: list[OfferedTool] = []
         for tool in offered:
@@ -265,41 +272,23 @@ class Toolset:
             free.append(tool)
         return free
 
-    def _definitions(self, offered: Sequence[OfferedTool]) -> "list[Tool]":
-        from copilot import Tool
+    def requested(self, event: CliEvent, *, stale: bool) -> None:
+        """Answer a call of the model, where the tool is one of ours.
 
-        return [
-            Tool(
-                name=tool.name,
-                description=description_for_model(tool),
-                parameters=msgspec.json.decode(tool.parameters, type=dict[str, Any])
-                or _NO_ARGUMENTS,
-                handler=self._run,
-                skip_permission=needs_no_prompt(tool),
-            )
-            for tool in offered
-        ]
-
-    def seen(
-        self, request_id: str, tool: str, *, stale: bool, traceparent: str | None = None
-    ) -> None:
-        """Take note of a call in the session's events, before the SDK runs its handler.
-
-        `traceparent` is the CLI's, which the handler is not given.
-
-        A `stale` one is history that the CLI tells again: it must not run a second time. One of
-        a tool that was taken back meanwhile is answered, so that the turn goes on.
+        A `stale` one is history that the CLI tells again: it must not run a second time.
         """
-        if stale:
-            self._stale[request_id] = None
-            if len(self._stale) > _REMEMBERED:
-                self._stale.popitem(last=False)
-        elif self._is_retired(tool) and self._session is not None:
-            self._uplink.spawn(self._refuse(request_id, self._session, GONE))
-        elif self.is_ours(tool) and traceparent is not None and len(traceparent) <= MAX_ID:
-            self._traceparents[request_id] = traceparent
-            if len(self._traceparents) > _REMEMBERED:
-                self._traceparents.popitem(last=False)
+        request_id = text_of(event.data, "requestId")
+        tool = text_of(event.data, "toolName")
+        if not request_id or not tool or request_id in self._answering:
+            return
+        work = self._uplink.spawn(self._answer(request_id, tool, event, stale=stale))
+        self._answering[request_id] = work
+        work.add_done_callback(lambda _: self._answering.pop(request_id, None))
+
+    def completed(self, request_id: str) -> None:
+        """The CLI has the answer to a call, or has given it up."""
+        if (work := self._answering.pop(request_id, None)) is not None:
+            work.cancel()
 
     def _is_retired(self, tool: str) -> bool:
         """Return whether the tool was ours a moment ago, so that its calls are left to us."""
@@ -307,25 +296,34 @@ class Toolset:
         now = asyncio.get_running_loop().time()
         return tool not in self._held and since is not None and now - since < RETIRED_TIME
 
-    async def _refuse(self, request_id: str, session: "CopilotSession", words: str) -> None:
+    async def _refuse(self, request_id: str, session: CliSession, words: str) -> None:
         try:
             await fail(session, request_id, words)
         except AttachError as error:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
 
-    async def _run(self, invocation: "ToolInvocation") -> "ToolResult":
-        """Answer a call of the model by a call through the gateway."""
-        from copilot import ToolResult
+    async def _answer(self, request_id: str, tool: str, event: CliEvent, *, stale: bool) -> None:
+        """Answer a call. One of a tool that was taken back is answered, so that the turn goes on.
 
-        request_id = invocation.request_id or invocation.tool_call_id
-        if request_id in self._stale:
-            return ToolResult(text_result_for_llm=GONE, result_type="failure", error=GONE)
-        await self._write_down(self._ledger.begin, request_id)
+        It begins after the call of `tools.set` that came back right before: `_held` is up to date.
+        """
+        session = self._session
+        if session is None or not (tool in self._held or (self._is_retired(tool) and not stale)):
+            return  # another client's
+        result: dict[str, Any] = failure(GONE)
+        call = self._calls[request_id] = _Call(tool, request_id)
         try:
-            outcome = await self._invoke(invocation)
+            if tool in self._held and not stale:
+                result = await self._result(call, event)
         finally:
-            await self._write_down(self._ledger.end, request_id)
-        return await result_for_model(outcome)
+            del self._calls[request_id]
+        self._answering.pop(request_id, None)  # the CLI tells that it has the answer
+        try:
+            await answer(session, request_id, result)
+        except LostError:
+            self.abandoned.append(request_id)
+        except AttachError as error:
+            self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
 
     async def _write_down(self, write: Callable[[str], None], request_id: str) -> None:
         try:
@@ -337,29 +335,38 @@ class Toolset:
                 "warning",
             )
 
-    async def _invoke(self, invocation: "ToolInvocation") -> ToolOutcome:
+    async def _result(self, call: _Call, event: CliEvent) -> dict[str, Any]:
+        """Return what the tool answers, as the CLI has it."""
+        await self._write_down(self._ledger.begin, call.request_id)
+        try:
+            return await result_for_model(await self._invoke(call, event))
+        except Exception as error:  # noqa: BLE001 - told; the turn must go on
+            self._uplink.on_fault(error)
+            return failure(f"tapui failed: {type(error).__name__}: {error}")
+        finally:
+            await self._write_down(self._ledger.end, call.request_id)
+
+    async def _invoke(self, call: _Call, event: CliEvent) -> ToolOutcome:
         call_id = self._uplink.new_id()
-        call = self._calls[call_id] = _Call(invocation.tool_name, invocation.request_id)
         self._uplink.answers[call_id] = partial(self._on_answer, call)
-        arguments = {} if invocation.arguments is None else invocation.arguments
+        arguments, traceparent = event.data.get("arguments"), text_of(event.data, "traceparent")
         self._uplink.send(
             ToolInvoke(
                 id=call_id,
                 session_id=self._uplink.id,
-                tool=invocation.tool_name,
-                args=raw(arguments),
-                agent_id=invocation.agent_id,
-                tool_call_id=invocation.tool_call_id,
-                traceparent=self._traceparents.pop(invocation.request_id or "", None),
+                tool=call.tool,
+                args=raw({} if arguments is None else arguments),
+                agent_id=event.agent_id,
+                tool_call_id=text_of(event.data, "toolCallId") or "",
+                traceparent=traceparent if len(traceparent or "") <= MAX_ID else None,
             )
         )
         try:
             return await call.outcome
         finally:
-            del self._calls[call_id], self._uplink.answers[call_id]
+            del self._uplink.answers[call_id]
             if call.outcome.cancelled():
-                if call.request_id is not None:
-                    self.abandoned.append(call.request_id)
+                self.abandoned.append(call.request_id)
                 self._uplink.send(ToolAbort(id=call_id, reason="the session gave the call up"))
 
     def _on_answer(self, call: _Call, answer: ToolOutcome | ToolProgress | Error) -> None:
@@ -378,12 +385,13 @@ class Toolset:
         """Answer the calls in flight with an error, so that the turn continues without us."""
         if self._session is not None:
             for call in list(self._calls.values()):
-                if call.request_id is not None:
-                    await self._refuse(call.request_id, self._session, WORDS)
+                await self._refuse(call.request_id, self._session, WORDS)
+                self.completed(call.request_id)
 
     def unbind(self) -> None:
         """Give up all calls: the connection is gone."""
         self._session = None
+        self._held = set()
         if self._retry is not None:
             self._retry.cancel()
         for call in self._calls.values():
@@ -408,20 +416,26 @@ class Toolset:
         )
 
 
-async def result_for_model(outcome: ToolOutcome) -> "ToolResult":
-    from copilot import ToolBinaryResult, ToolResult
+def _definition(tool: OfferedTool) -> dict[str, Any]:
+    """Return a tool in the CLI's words."""
+    definition = {
+        "name": tool.name,
+        "description": description_for_model(tool),
+        "parameters": msgspec.json.decode(tool.parameters, type=dict[str, Any]) or _NO_ARGUMENTS,
+    }
+    return definition | {"skipPermission": True} if needs_no_prompt(tool) else definition
 
+
+async def result_for_model(outcome: ToolOutcome) -> dict[str, Any]:
     text, ok = text_for_model(outcome)
     if not ok:
-        return ToolResult(text_result_for_llm=text, result_type="failure", error=text)
-    result = ToolResult(text_result_for_llm=text, result_type="success")
-    if outcome.file is not None and outcome.file.mime_type in IMAGES:
-        data = await asyncio.to_thread(media_of, outcome.file)
+        return failure(text)
+    result: dict[str, Any] = {"textResultForLlm": text, "resultType": "success"}
+    file = outcome.file
+    if file is not None and file.mime_type in IMAGES:
+        data = await asyncio.to_thread(media_of, file)
         if data is not None:
-            image = ToolBinaryResult(
-                data=base64.b64encode(data).decode(),
-                mime_type=outcome.file.mime_type,
-                description=outcome.file.path,
-            )
-            result.binary_results_for_llm = [image]
+            image = {"data": base64.b64encode(data).decode(), "mimeType": file.mime_type}
+            image |= {"type": "image", "description": file.path}
+            result["binaryResultsForLlm"] = [image]
     return result

@@ -4,10 +4,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tapui.hosts.copilot.asks.permissions import ALLOW_ALL
+from tapui.hosts.copilot.connection import CliEvent, objects_of, text_of
 from tapui.hosts.copilot.session.history import OpenCall, changes
+from tapui.hosts.copilot.session.known_events import LEFT_ASIDE, TAKEN
 from tapui.hosts.copilot.session.prompts import (
     OWN_SOURCE,
     SENT_BACK,
@@ -22,9 +24,6 @@ from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import Agent, SessionEvent, SessionUpdate
 from tapui.wire.message import UPDATE_MARK, Message, Mode
-
-if TYPE_CHECKING:
-    from copilot.session_events import SessionEvent as CopilotEvent
 
 OUTPUT_LENGTH = 64 * 1024
 """Characters that are passed on of a tool's output or a message."""
@@ -49,26 +48,32 @@ _REMEMBERED_CALLS = 1_000
 """Of these many the end is awaited; the oldest is forgotten beyond that."""
 
 
-def as_mode(mode: str) -> Mode | None:
+def as_mode(mode: Any) -> Mode | None:
     """Return the mode, or None for one that this conversation has no word for."""
     return cast("Mode", mode) if mode in _MODES else None
 
 
-def own_mcp_servers(servers: Iterable[Any]) -> list[str]:
-    """Return the names of the MCP servers that the CLI runs, or tries to."""
-    found = [one.name for one in servers if one.status.value not in _NO_SERVER]
-    return [name for name in found if len(name) <= limits.MAX_ID][: limits.MAX_IDS]
+def own_mcp_servers(told: Any) -> list[str]:
+    """Return the names of the `servers` that the CLI runs, or tries to."""
+    servers = objects_of(told, "servers")
+    found = [
+        text_of(one, "name") or "" for one in servers if text_of(one, "status") not in _NO_SERVER
+    ]
+    return [name for name in found if 0 < len(name) <= limits.MAX_ID][: limits.MAX_IDS]
 
 
-def as_agent(name: str, tools: list[str] | None, description: str | None) -> Agent:
-    """Return a custom agent with the tools on its allowlist; None and "*" mean all."""
-    about = cut(" ".join((description or "")[: 2 * limits.MAX_SUMMARY].split()), limits.MAX_SUMMARY)
+def agents_of(told: Any) -> list[Agent]:
+    """Return the custom `agents`, each with the tools on its allowlist; None and "*" mean all."""
+    return [
+        _agent(name, one) for one in objects_of(told, "agents") if (name := text_of(one, "name"))
+    ]
+
+
+def _agent(name: str, told: dict[str, Any]) -> Agent:
+    given, description = told.get("tools"), text_of(told, "description") or ""
+    tools = [str(tool) for tool in given] if isinstance(given, list) else None
+    about = cut(" ".join(description[: 2 * limits.MAX_SUMMARY].split()), limits.MAX_SUMMARY)
     return Agent(name, None if tools is None or "*" in tools else tools, about or None)
-
-
-def name_of(event: "CopilotEvent") -> str:
-    """Return the event's own name, also of one that the SDK does not know."""
-    return event.raw_type or event.type.value
 
 
 def _cut(text: str) -> str:
@@ -96,7 +101,7 @@ class Translator:
 
     `is_ours` tells the names of the tools that this host offers: their calls are the gateway's to
     show, so they are left out here. Known events that say nothing to a person (deltas, the model's
-    protocol) are left out too; those that the SDK does not know are handed on as they are.
+    protocol) are left out too; those that are not known are handed on as they are.
     """
 
     def __init__(self, session_id: str, is_ours: Callable[[str], bool]) -> None:
@@ -119,16 +124,16 @@ class Translator:
         self._filled: dict[str, int | None] = {}
         """What fills the context, in tokens."""
         self._compacts_at: int | None = None
-        self.table: dict[str, Callable[[CopilotEvent, Any], list[Message]]] = {
+        self.table: dict[str, Callable[[CliEvent, Any], list[Message]]] = {
             "user.message": self._user_message,
-            "assistant.turn_start": self._plain("turn_id"),
-            "assistant.turn_end": self._plain("turn_id"),
+            "assistant.turn_start": self._plain("turnId"),
+            "assistant.turn_end": self._plain("turnId"),
             "assistant.message": self._assistant_message,
             "assistant.intent": self._plain("intent"),
             "assistant.usage": self._usage,
             "session.usage_info": self._context,
             "session.idle": self._idle,
-            "session.error": self._plain("error_type", "message"),
+            "session.error": self._plain("errorType", "message"),
             "session.compaction_start": self._plain(),
             "session.compaction_complete": self._compacted,
             "session.mode_changed": self._mode,
@@ -139,18 +144,18 @@ class Translator:
             "session.custom_agents_updated": self._agents,
             "session.mcp_servers_loaded": self._mcp_servers,
             "abort": self._plain("reason"),
-            "assistant.reasoning": self._plain("content", "reasoning_id"),
+            "assistant.reasoning": self._plain("content", "reasoningId"),
             "model.call_failure": self._plain(
                 "source",
                 "model",
-                "error_type",
-                "error_code",
-                "error_message",
-                "status_code",
-                "retry_attempt",
+                "errorType",
+                "errorCode",
+                "errorMessage",
+                "statusCode",
+                "retryAttempt",
             ),
             "session.snapshot_rewind": self._rewound,
-            "session.warning": self._plain("warning_type", "message", "url"),
+            "session.warning": self._plain("warningType", "message", "url"),
             "session.autopilot_stopped": self._plain("reason"),
             "commands.changed": self._commands,
             "capabilities.changed": self._capabilities,
@@ -166,14 +171,14 @@ class Translator:
             "subagent.failed": self._subagent("subagent.failed"),
         }
 
-    def translate(self, event: "CopilotEvent") -> list[Message]:
+    def translate(self, event: CliEvent) -> list[Message]:
         """Return the messages to the gateway that `event` causes."""
-        name = name_of(event)
+        name = event.name
         translate = self.table.get(name)
         if translate is not None:
             begun = self._begun_itself() if name in _AT_WORK and event.agent_id is None else []
             return begun + translate(event, event.data)
-        if event.type.value != "unknown" or event.ephemeral or name.startswith(_PROTOCOL):
+        if name in TAKEN or name in LEFT_ASIDE or event.is_ephemeral or name.startswith(_PROTOCOL):
             return []
         return self._newer(name, event)
 
@@ -188,12 +193,11 @@ class Translator:
             "prompt.automatic", content=content, source=OWN_SOURCE, delivery="steering"
         )
 
-    def _newer(self, name: str, event: "CopilotEvent") -> list[Message]:
-        """Hand on an event that this SDK does not know: of a large one its name alone."""
+    def _newer(self, name: str, event: CliEvent) -> list[Message]:
+        """Hand on an event that is not known: of a large one its name alone."""
         if not 0 < len(name) <= limits.MAX_ID:
             return []
-        told = event.data.to_dict()
-        data = raw(told if isinstance(told, dict) else {})
+        data = raw(event.data)
         if len(bytes(data)) > OUTPUT_LENGTH:
             data = raw({})
         return [SessionEvent(session_id=self.session_id, event=name, data=data)]
@@ -202,44 +206,43 @@ class Translator:
         kept = {key: value for key, value in data.items() if value is not None}
         return [SessionEvent(session_id=self.session_id, event=name, data=raw(kept))]
 
-    def _plain(self, *fields: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
-        """Return a translation that passes the named fields on, renamed to camelCase."""
+    def _plain(self, *fields: str) -> Callable[[CliEvent, Any], list[Message]]:
+        """Return a translation that passes the named fields on."""
 
-        def translate(event: "CopilotEvent", data: Any) -> list[Message]:
+        def translate(event: CliEvent, data: Any) -> list[Message]:
             values = {}
-            for one in fields:
-                value = getattr(data, one, None)
-                value = getattr(value, "value", value)
-                values[_camel(one)] = _cut(value) if isinstance(value, str) else value
-            return self._event(name_of(event), **values, agentId=event.agent_id)
+            for name in fields:
+                value = data.get(name)
+                values[name] = _cut(value) if isinstance(value, str) else value
+            return self._event(event.name, **values, agentId=event.agent_id)
 
         return translate
 
-    def _user_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        content: str = data.content
+    def _user_message(self, event: CliEvent, data: Any) -> list[Message]:
+        content: str = data["content"]
         if event.agent_id is not None:
             return []  # what an agent tells its own subagent
-        self._prompts[str(event.id)] = _utc(event.timestamp)
+        self._prompts[event.id] = _utc(event.at)
         if len(self._prompts) > _REMEMBERED_PROMPTS:
             self._prompts.popitem(last=False)
         self.last_words = ""
         self._notices.clear()  # the agent reads them with this prompt
-        delivery = getattr(data.delivery, "value", None)
+        delivery = data.get("delivery")
         told = {"content": _cut(content), "delivery": delivery if delivery != "idle" else None}
         if (sent := self.sent.take(content)) is not None:
             if sent.sender == "hook":
                 return self._event("prompt.automatic", content=told["content"], **SENT_BACK)
             name = "user.message" if sent.sender == "person" else "prompt.injected"
             return self._event(name, **told, **{"from": sent.by or None})
-        if data.is_autopilot_continuation:
+        if data.get("isAutopilotContinuation"):
             return self._event("prompt.automatic", **told, source="autopilot")
-        if data.source not in (None, "user"):
-            return self._event("prompt.automatic", **told, source=data.source)
+        if data.get("source") not in (None, "user"):
+            return self._event("prompt.automatic", **told, source=data.get("source"))
         return self._event("user.message", **told)
 
-    def _hook_ended(self, event: "CopilotEvent", data: Any) -> list[Message]:
+    def _hook_ended(self, event: CliEvent, data: Any) -> list[Message]:
         if event.agent_id is None:
-            self.sent.by_hook(data.hook_type, data.output)
+            self.sent.by_hook(data.get("hookType"), data.get("output"))
         return []
 
     def prompted_before(self, prompts: Mapping[str, str]) -> None:
@@ -247,57 +250,57 @@ class Translator:
         before = [one for one in prompts.items() if one[0] not in self._prompts]
         self._prompts = OrderedDict([*before, *self._prompts.items()][-_REMEMBERED_PROMPTS:])
 
-    def _rewound(self, event: "CopilotEvent", data: Any) -> list[Message]:
+    def _rewound(self, event: CliEvent, data: Any) -> list[Message]:
         """The CLI took events back: from one on, or those of a list."""
         if event.agent_id is not None:
             return []
         prompts = list(self._prompts)
-        if data.event_ids:
-            gone = set(map(str, data.event_ids)) & set(prompts)
+        if listed := data.get("eventIds"):
+            gone = {str(id_)[: limits.MAX_ID] for id_ in listed} & set(prompts)
         else:
-            first = str(data.up_to_event_id)
+            first = str(data.get("upToEventId"))
             gone = set(prompts[prompts.index(first) :]) if first in self._prompts else set()
         times = [self._prompts.pop(one) for one in gone]
         return self._event("session.snapshot_rewind", since=min(times, default=None))
 
-    def _assistant_message(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        if event.agent_id is None and data.content:
-            self.last_words = data.content[-_NEWS:]
+    def _assistant_message(self, event: CliEvent, data: Any) -> list[Message]:
+        content = text_of(data, "content") or ""
+        if event.agent_id is None and content:
+            self.last_words = content[-_NEWS:]
         requests = [
-            {"name": request.name, "args": _arguments(request.arguments)}
-            for request in data.tool_requests or []
+            {"name": request["name"], "args": _arguments(request.get("arguments"))}
+            for request in objects_of(data, "toolRequests")
         ]
         return self._event(
             "assistant.message",
-            content=_cut(data.content),
+            content=_cut(content),
             toolRequests=requests or None,
             agentId=event.agent_id,
         )
 
-    def _usage(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        charged = data.copilot_usage
-        nano = charged.total_nano_aiu if charged is not None else None
+    def _usage(self, event: CliEvent, data: Any) -> list[Message]:
+        nano = (data.get("copilotUsage") or {}).get("totalNanoAiu")
         return self._event(
-            name_of(event),
-            model=_cut(data.model),
-            inputTokens=data.input_tokens,
-            outputTokens=data.output_tokens,
-            cacheReadTokens=data.cache_read_tokens,
-            cacheWriteTokens=data.cache_write_tokens,
-            cost=data.cost,
-            credits=credits_of(nano, data.ai_credits_status),
+            event.name,
+            model=_cut(data["model"]),
+            inputTokens=data.get("inputTokens"),
+            outputTokens=data.get("outputTokens"),
+            cacheReadTokens=data.get("cacheReadTokens"),
+            cacheWriteTokens=data.get("cacheWriteTokens"),
+            cost=data.get("cost"),
+            credits=credits_of(nano, data.get("aiCreditsStatus")),
             agentId=event.agent_id,
         )
 
-    def _context(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        used, limit = int(data.current_tokens), int(data.token_limit)
+    def _context(self, event: CliEvent, data: Any) -> list[Message]:
+        used, limit = int(data["currentTokens"]), int(data["tokenLimit"])
         if event.agent_id is not None:
             return self._event("session.context", tokens=used, limit=limit, agentId=event.agent_id)
         self._in_use = used, limit
         self._filled = {
-            "system": data.system_tokens,
-            "tools": data.tool_definitions_tokens,
-            "conversation": data.conversation_tokens,
+            "system": data.get("systemTokens"),
+            "tools": data.get("toolDefinitionsTokens"),
+            "conversation": data.get("conversationTokens"),
         }
         return self._context_now()
 
@@ -320,71 +323,72 @@ class Translator:
         self._compacts_at = at
         return self._context_now()
 
-    def _idle(self, event: "CopilotEvent", data: Any) -> list[Message]:
+    def _idle(self, event: CliEvent, data: Any) -> list[Message]:
         if event.agent_id is not None:
             return []
-        return self._event("session.idle", aborted=True if data.aborted else None)
+        return self._event("session.idle", aborted=True if data.get("aborted") else None)
 
-    def _compacted(self, event: "CopilotEvent", data: Any) -> list[Message]:
+    def _compacted(self, event: CliEvent, data: Any) -> list[Message]:
         return self._event(
             "session.compaction_complete",
-            success=data.success,
-            tokensBefore=data.pre_compaction_tokens,
-            tokensRemoved=data.tokens_removed,
+            success=data.get("success"),
+            tokensBefore=data.get("preCompactionTokens"),
+            tokensRemoved=data.get("tokensRemoved"),
             agentId=event.agent_id,
         )
 
-    def _update(self, event: "CopilotEvent", **changes: Any) -> list[Message]:
+    def _update(self, event: CliEvent, **changes: Any) -> list[Message]:
         if event.agent_id is not None or None in changes.values() or "" in changes.values():
             return []  # a subagent's own model, folder …
         return [SessionUpdate(session_id=self.session_id, **changes)]
 
-    def _mode(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(event, mode=as_mode(data.new_mode.value))
+    def _mode(self, event: CliEvent, data: Any) -> list[Message]:
+        return self._update(event, mode=as_mode(data.get("newMode")))
 
-    def _model(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        if event.agent_id is not None or not data.new_model:
+    def _model(self, event: CliEvent, data: Any) -> list[Message]:
+        model = text_of(data, "newModel")
+        if event.agent_id is not None or not model:
             return []
-        effort = data.reasoning_effort or ""
-        return [SessionUpdate(self.session_id, model=data.new_model, effort=effort)]
+        effort = text_of(data, "reasoningEffort") or ""
+        return [SessionUpdate(self.session_id, model=model, effort=effort)]
 
-    def _title(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        label = session_label(data.title)
+    def _title(self, event: CliEvent, data: Any) -> list[Message]:
+        label = session_label(text_of(data, "title"))
         return self._update(event, label=label) if label is not None else []
 
-    def _folder(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(event, cwd=data.cwd)
+    def _folder(self, event: CliEvent, data: Any) -> list[Message]:
+        return self._update(event, cwd=text_of(data, "cwd"))
 
-    def _agents(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(
-            event, agents=[as_agent(one.name, one.tools, one.description) for one in data.agents]
-        )
+    def _agents(self, event: CliEvent, data: Any) -> list[Message]:
+        return self._update(event, agents=agents_of(data))
 
-    def _mcp_servers(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        return self._update(event, mcp_servers=own_mcp_servers(data.servers))
+    def _mcp_servers(self, event: CliEvent, data: Any) -> list[Message]:
+        return self._update(event, mcp_servers=own_mcp_servers(data))
 
-    def _tool_start(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        if self._is_ours(data.tool_name):
-            return self._unasked(data.tool_call_id)
-        shell = getattr(data, "shell_tool_info", None)
-        is_mcp = data.mcp_server_name is not None or data.mcp_tool_name is not None
-        self._calls[data.tool_call_id] = _Started(
-            data.tool_name,
-            data.arguments,
-            event.timestamp,
-            list(shell.possible_paths) if shell and shell.has_write_file_redirection else [],
-            server=(data.mcp_server_name or _SOME_SERVER)[: limits.MAX_ID] if is_mcp else None,
+    def _tool_start(self, event: CliEvent, data: Any) -> list[Message]:
+        call_id, tool, arguments = data["toolCallId"], data["toolName"], data.get("arguments")
+        if self._is_ours(tool):
+            return self._unasked(call_id)
+        shell = data.get("shellToolInfo") or {}
+        server = data.get("mcpServerName")
+        is_mcp = server is not None or data.get("mcpToolName") is not None
+        self._calls[call_id] = _Started(
+            tool,
+            arguments,
+            event.at,
+            list(shell.get("possiblePaths", ())) if shell.get("hasWriteFileRedirection") else [],
+            server=(server or _SOME_SERVER)[: limits.MAX_ID] if is_mcp else None,
         )
         if len(self._calls) > _REMEMBERED_CALLS:
             self._calls.popitem(last=False)
-        self.shells.started(data.tool_call_id, data.tool_name, is_mcp=is_mcp)
+        self.shells.started(call_id, tool, is_mcp=is_mcp)
         return self._event(
             "tool.execution_start",
-            toolCallId=data.tool_call_id,
-            tool=data.tool_name,
-            args=_arguments(data.arguments),
+            toolCallId=call_id,
+            tool=tool,
+            args=_arguments(arguments),
             agentId=event.agent_id,
-        ) + self._unasked(data.tool_call_id)
+        ) + self._unasked(call_id)
 
     def tool_of(self, call_id: str | None) -> str:
         """Return the tool of a call under way; "" for one that is not known."""
@@ -414,31 +418,33 @@ class Translator:
             return []
         return self._event("permission.completed", toolCallId=call_id, by="allow-all")
 
-    def _permission_mode(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        mode = getattr(data.mode, "value", data.mode)
+    def _permission_mode(self, event: CliEvent, data: Any) -> list[Message]:
+        mode = data.get("mode")
         self.allows_all = mode == ALLOW_ALL
-        return self._event(name_of(event), mode=mode)
+        return self._event(event.name, mode=mode)
 
-    def _commands(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        commands = [_cut(one.name)[: limits.MAX_ID] for one in data.commands[: limits.MAX_IDS]]
-        return self._event(name_of(event), commands=[{"name": name} for name in commands])
+    def _commands(self, event: CliEvent, data: Any) -> list[Message]:
+        listed = objects_of(data, "commands")[: limits.MAX_IDS]
+        commands = [{"name": command["name"][: limits.MAX_ID]} for command in listed]
+        return self._event(event.name, commands=commands)
 
-    def _capabilities(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        elicitation = getattr(data.ui, "elicitation", None)
+    def _capabilities(self, event: CliEvent, data: Any) -> list[Message]:
+        elicitation = (data.get("ui") or {}).get("elicitation")
         ui = None if elicitation is None else {"elicitation": elicitation}
-        return self._event(name_of(event), ui=ui)
+        return self._event(event.name, ui=ui)
 
-    def _tool_news(self, event: "CopilotEvent", data: Any) -> list[Message]:
+    def _tool_news(self, event: CliEvent, data: Any) -> list[Message]:
         """Tell what a call tells of its progress: the newest, once a second."""
-        started = self._calls.get(data.tool_call_id)
+        call_id = data["toolCallId"]
+        started = self._calls.get(call_id)
         if started is None:
             return []  # one of ours, or begun before we came
-        if started.told_at is not None and event.timestamp - started.told_at < _NEWS_INTERVAL:
+        if started.told_at is not None and event.at - started.told_at < _NEWS_INTERVAL:
             return []
-        started.told_at = event.timestamp
-        text = data.progress_message[-_NEWS:]
-        told = {"toolCallId": data.tool_call_id, "tool": started.tool, "progressMessage": text}
-        return self._event(name_of(event), **told, agentId=event.agent_id)
+        started.told_at = event.at
+        text = data["progressMessage"][-_NEWS:]
+        told = {"toolCallId": call_id, "tool": started.tool, "progressMessage": text}
+        return self._event(event.name, **told, agentId=event.agent_id)
 
     def output_of(self, call_id: str, merged: str = "") -> dict[str, Any] | None:
         """Return what a call under way has printed so far, as the wire has it; None for a call that
@@ -454,72 +460,71 @@ class Translator:
             "partialOutput": text[-limits.MAX_LIVE_OUTPUT :],
         }
 
-    def _tool_complete(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        started = self._calls.pop(data.tool_call_id, None)
+    def _tool_complete(self, event: CliEvent, data: Any) -> list[Message]:
+        call_id = data["toolCallId"]
+        started = self._calls.pop(call_id, None)
         if started is None:
             return []  # one of ours, or begun before we came
-        told = data.to_dict()
         command = summary(started.tool, _arguments(started.args))
-        call = {"toolCallId": data.tool_call_id, "tool": started.tool, "command": command}
+        call = {"toolCallId": call_id, "tool": started.tool, "command": command}
         by = started.server
-        if by is None and not self.shells.is_own(data.tool_call_id):
+        if by is None and not self.shells.is_own(call_id):
             by = _SOME_PROGRAM
-        shell, ended = self.shells.completed(told, call, event.agent_id)
-        of_shell = {"shell": shell}
-        kind = result_type(told)
-        output = data.result.content if data.result is not None else None
-        if not data.success and data.error is not None:
-            output = data.error.message
+        shell, ended = self.shells.completed(data, call, event.agent_id)
+        kind = result_type(data)
+        output = text_of(data.get("result"), "content")
+        if data.get("success") is not True and data.get("error") is not None:
+            output = text_of(data["error"], "message")
         result = {"type": kind} if output is None else {"type": kind, "output": _cut(output)}
         return self._event(
             "tool.execution_complete",
-            toolCallId=data.tool_call_id,
+            toolCallId=call_id,
             tool=started.tool,
             args=_arguments(started.args),
             result=result,
-            durationMs=round((event.timestamp - started.at).total_seconds() * 1000, 3),
-            exitCode=exit_code(told),
-            changes=changes(told, started.written),
-            **of_shell,
+            durationMs=round((event.at - started.at).total_seconds() * 1000, 3),
+            exitCode=exit_code(data),
+            changes=changes(data, started.written),
+            shell=shell,
             answeredBy=by,
             agentId=event.agent_id,
         ) + self._shell_ended(event, ended)
 
-    def _printed(self, event: "CopilotEvent", data: Any) -> list[Message]:  # noqa: ARG002
-        self.shells.printed(data.tool_call_id, data.sequence, data.text)
+    def _printed(self, event: CliEvent, data: Any) -> list[Message]:  # noqa: ARG002
+        self.shells.printed(data["toolCallId"], data["sequence"], data["text"])
         return []
 
     def _answered_elsewhere(
         self,
-        event: "CopilotEvent",  # noqa: ARG002
+        event: CliEvent,  # noqa: ARG002
         data: Any,
     ) -> list[Message]:
-        self.shells.answered_elsewhere(data.tool_call_id)
+        self.shells.answered_elsewhere(data["toolCallId"])
         return []
 
-    def _notified(self, event: "CopilotEvent", data: Any) -> list[Message]:
+    def _notified(self, event: CliEvent, data: Any) -> list[Message]:
         """The CLI tells its agent something, such as that a command in the background has ended."""
-        told = data.to_dict()
-        words = notice_words(told) if event.agent_id is None else None
+        words = notice_words(data) if event.agent_id is None else None
         if words is not None and len(self._notices) < _NOTICES:
             self._notices.append(words)
-        return self._shell_ended(event, self.shells.notified(told, event.agent_id))
+        return self._shell_ended(event, self.shells.notified(data, event.agent_id))
 
-    def _shell_ended(self, event: "CopilotEvent", ended: dict[str, Any] | None) -> list[Message]:
+    def _shell_ended(self, event: CliEvent, ended: dict[str, Any] | None) -> list[Message]:
         if ended is None:
             return []
         return self._event("shell.completed", **ended, agentId=event.agent_id)
 
-    def _subagent_started(self, event: "CopilotEvent", data: Any) -> list[Message]:
-        started = self._calls.get(data.tool_call_id)
+    def _subagent_started(self, event: CliEvent, data: Any) -> list[Message]:
+        call_id = data["toolCallId"]
+        started = self._calls.get(call_id)
         args = started.args if started is not None else None
         description = args.get("description") if isinstance(args, dict) else None
         return self._event(
             "subagent.started",
-            remoteSessionId=event.agent_id or data.tool_call_id,
-            toolCallId=data.tool_call_id,
-            agentName=data.agent_name,
-            agentDisplayName=_cut(data.agent_display_name) or None,
+            remoteSessionId=event.agent_id or call_id,
+            toolCallId=call_id,
+            agentName=data["agentName"],
+            agentDisplayName=_cut(text_of(data, "agentDisplayName") or "") or None,
             description=_cut(description) if isinstance(description, str) else None,
         )
 
@@ -527,26 +532,26 @@ class Translator:
         """Return messages about tasks (`tasks.list`) that are subagents at work."""
         told: list[Message] = []
         for task in tasks:
-            if task.type == "agent" and task.status.value in ("running", "idle"):
+            if task.get("type") == "agent" and task.get("status") in ("running", "idle"):
                 told += self._event(
                     "subagent.started",
-                    remoteSessionId=task.id,
-                    toolCallId=task.tool_call_id,
-                    agentName=task.agent_type,
+                    remoteSessionId=task.get("id"),
+                    toolCallId=task.get("toolCallId"),
+                    agentName=task.get("agentType"),
                 )
         return told
 
-    def _subagent(self, name: str) -> "Callable[[CopilotEvent, Any], list[Message]]":
-        def translate(event: "CopilotEvent", data: Any) -> list[Message]:
+    def _subagent(self, name: str) -> Callable[[CliEvent, Any], list[Message]]:
+        def translate(event: CliEvent, data: Any) -> list[Message]:
             return self._event(
                 name,
-                remoteSessionId=event.agent_id or data.tool_call_id,
-                toolCallId=data.tool_call_id,
-                agentName=data.agent_name,
-                error=getattr(data, "error", None),
-                durationMs=_milliseconds(getattr(data, "duration", None)),
-                tokens=getattr(data, "total_tokens", None),
-                calls=getattr(data, "total_tool_calls", None),
+                remoteSessionId=event.agent_id or data["toolCallId"],
+                toolCallId=data["toolCallId"],
+                agentName=data["agentName"],
+                error=data.get("error"),
+                durationMs=data.get("durationMs"),
+                tokens=data.get("totalTokens"),
+                calls=data.get("totalToolCalls"),
             )
 
         return translate
@@ -562,15 +567,6 @@ def _arguments(args: Any) -> Any:
 
 def _utc(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
-
-
-def _milliseconds(duration: timedelta | None) -> float | None:
-    return None if duration is None else round(duration.total_seconds() * 1000, 3)
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(word.capitalize() for word in rest)
 
 
 def session_label(title: str | None) -> str | None:

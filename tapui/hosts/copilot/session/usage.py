@@ -2,21 +2,24 @@
 by itself."""
 
 import asyncio
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from tapui.hosts.copilot import sdk
-from tapui.hosts.copilot.sdk import AttachError, UnknownMethodError
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliSession,
+    LostError,
+    UnknownMethodError,
+    text_of,
+)
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.host import SessionEvent, SessionUpdate
 from tapui.wire.message import Message
 from tapui.wire.subjects import Account
-
-if TYPE_CHECKING:
-    from copilot import CopilotSession
 
 CREDIT = 1_000_000_000
 """Billing units of the CLI (nano-AIU) in a credit."""
@@ -43,110 +46,125 @@ class UsageTold:
         self._account: Account | None = None
         """What was told last, as the quotas."""
 
-    async def begin(self, session: "CopilotSession") -> None:
+    async def begin(self, session: CliSession) -> None:
         self._quotas, self._account = [], None
         await asyncio.gather(self.threshold(session), self._told_each_turn(session))
 
-    async def turn_ended(self, session: "CopilotSession") -> None:
+    async def turn_ended(self, session: CliSession) -> None:
         await self._told_each_turn(session)
         if not self._is_threshold_known:
             await self.threshold(session)
 
-    async def _told_each_turn(self, session: "CopilotSession") -> None:
+    async def _told_each_turn(self, session: CliSession) -> None:
         await asyncio.gather(self._totals(session), self._quota(session), self._signed_in(session))
 
-    async def _totals(self, session: "CopilotSession") -> None:
+    async def _totals(self, session: CliSession) -> None:
         """Send what was used, where the CLI tells it."""
         if not self._has_totals:
             return
         try:
-            metrics = await sdk.call("ask what was used", session.rpc.usage.get_metrics())
+            told = await session.ask("ask what was used", "session.usage.getMetrics")
         except AttachError as error:
             self._has_totals = not isinstance(error, UnknownMethodError)
             self._uplink.unanswered(error)
             return
-        models = [_used(name, one) for name, one in metrics.model_metrics.items()]
+        models = [_used(name, metric) for name, metric in _named(told, "modelMetrics")]
         event = SessionEvent(self._uplink.id, "session.usage", raw({"models": models}))
         self._uplink.send(event)
 
-    async def _quota(self, session: "CopilotSession") -> None:
+    async def _quota(self, session: CliSession) -> None:
         """Send what the account may still use, where that has changed. The CLI answers from what
         the model's answers told it, without a request of its own."""
         if not self._has_quota:
             return
         try:
-            found = await sdk.call("ask for the quota", session.rpc.quota.get())
+            told = await session.ask("ask for the quota", "session.quota.get")
         except AttachError as error:
-            self._has_quota = isinstance(error, sdk.LostError)  # else it is an older CLI
+            self._has_quota = isinstance(error, LostError)  # else it is an older CLI
             return
-        snapshots = sorted(found.snapshots.items())[: limits.MAX_QUOTAS]
-        quotas = [_quota(name, one) for name, one in snapshots]
+        snapshots = sorted(_named(told, "snapshots"))[: limits.MAX_QUOTAS]
+        quotas = [_quota(name, snapshot) for name, snapshot in snapshots]
         if quotas != self._quotas:
             self._quotas = quotas
             event = SessionEvent(self._uplink.id, "session.quota", raw({"quotas": quotas}))
             self._uplink.send(event)
 
-    async def _signed_in(self, session: "CopilotSession") -> None:
+    async def _signed_in(self, session: CliSession) -> None:
         """Send who is signed in, where that has changed. The CLI has no event about it."""
         if not self._has_account:
             return
         try:
-            asking = session.rpc.git_hub_auth.get_status()
-            found = account_of(await sdk.call("ask who is signed in", asking))
+            status = await session.ask("ask who is signed in", "session.gitHubAuth.getStatus")
         except AttachError as error:
             self._has_account = not isinstance(error, UnknownMethodError)
             return
+        found = account_of(status)
         if found != self._account:
             self._account = found
             self._uplink.send(SessionUpdate(self._uplink.id, account=found))
 
-    async def threshold(self, session: "CopilotSession") -> None:
+    async def threshold(self, session: CliSession) -> None:
         """Ask at how many tokens the context is made smaller, with the model of now."""
-        from copilot.rpc import MetadataContextInfoRequest
-
         if not self._has_threshold:
             return
-        request = MetadataContextInfoRequest(output_token_limit=0, prompt_token_limit=0)
         try:
-            asking = session.rpc.metadata.context_info(request)
-            found = await sdk.call("ask when the context is compacted", asking)
+            told = await session.ask(
+                "ask when the context is compacted",
+                "session.metadata.contextInfo",
+                promptTokenLimit=0,
+                outputTokenLimit=0,
+            )
         except AttachError as error:
             self._has_threshold = not isinstance(error, UnknownMethodError)
             self._uplink.unanswered(error)
             return
-        info = found.context_info
-        at = None if info is None else info.compaction_threshold
+        info = told.get("contextInfo")
+        at = number_of(info, "compactionThreshold")
         self._is_threshold_known = info is not None  # before its first turn the CLI has none
-        for message in self._compacts(at):
+        for message in self._compacts(None if at is None else int(at)):
             self._uplink.send(message)
 
 
 def account_of(status: Any) -> Account:
     """Return what the CLI says of its account, bounded."""
 
-    def bounded(text: str | None) -> str | None:
-        return text[: limits.MAX_ID] if text else None
+    def bounded(name: str) -> str | None:
+        return (text_of(status, name) or "")[: limits.MAX_ID] or None
 
-    kind = None if status.auth_type is None else status.auth_type.value
     return Account(
-        status.is_authenticated,
-        bounded(kind),
-        bounded(status.login),
-        bounded(status.host),
-        bounded(status.copilot_plan),
-        bounded(status.status_message),
+        status.get("isAuthenticated") is True,
+        bounded("authType"),
+        bounded("login"),
+        bounded("host"),
+        bounded("copilotPlan"),
+        bounded("statusMessage"),
     )
+
+
+def number_of(told: Any, name: str) -> float | None:
+    """Return a number of the CLI's; None where it is none."""
+    number = told.get(name) if isinstance(told, dict) else None
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _named(told: Any, name: str) -> list[tuple[str, Any]]:
+    """Return the objects in an object of the CLI's, by their names."""
+    found = told.get(name)
+    named = found.items() if isinstance(found, dict) else ()
+    return [(key, item) for key, item in named if isinstance(item, dict)]
 
 
 def _quota(name: str, snapshot: Any) -> dict[str, Any]:
     told = {
         "name": name,
-        "remaining": snapshot.remaining_percentage,
-        "used": snapshot.used_requests,
-        "resetsAt": _time(snapshot.reset_date_epoch_ms),
+        "remaining": number_of(snapshot, "remainingPercentage"),
+        "used": number_of(snapshot, "usedRequests"),
+        "resetsAt": _time(number_of(snapshot, "resetDateEpochMs")),
     }
-    if not snapshot.is_unlimited_entitlement:
-        told["entitled"] = snapshot.entitlement_requests
+    if not snapshot.get("isUnlimitedEntitlement"):
+        told["entitled"] = number_of(snapshot, "entitlementRequests")
     return {key: value for key, value in told.items() if value is not None}
 
 
@@ -162,22 +180,20 @@ def _time(milliseconds: float | None) -> str | None:
 
 
 def _used(model: str, metric: Any) -> dict[str, Any]:
-    usage = metric.usage
+    usage, requests = metric.get("usage"), metric.get("requests")
     told = {
         "model": model,
-        "calls": metric.requests.count,
-        "inputTokens": usage.input_tokens,
-        "outputTokens": usage.output_tokens,
-        "cacheReadTokens": usage.cache_read_tokens,
-        "cacheWriteTokens": usage.cache_write_tokens,
-        "requests": metric.requests.cost,
-        "credits": credits_of(metric.total_nano_aiu, metric.ai_credits_status),
+        "calls": number_of(requests, "count"),
+        "inputTokens": number_of(usage, "inputTokens"),
+        "outputTokens": number_of(usage, "outputTokens"),
+        "cacheReadTokens": number_of(usage, "cacheReadTokens"),
+        "cacheWriteTokens": number_of(usage, "cacheWriteTokens"),
+        "requests": number_of(requests, "cost"),
+        "credits": credits_of(number_of(metric, "totalNanoAiu"), metric.get("aiCreditsStatus")),
     }
     return {name: value for name, value in told.items() if value is not None}
 
 
-def credits_of(nano: float | None, status: Any) -> float | None:
+def credits_of(nano: Any, status: Any) -> float | None:
     """Return AI credits; None where the CLI says that it does not know them."""
-    if nano is None or getattr(status, "value", status) == "unavailable":
-        return None
-    return nano / CREDIT
+    return None if nano is None or status == "unavailable" else nano / CREDIT

@@ -68,11 +68,11 @@ def test_a_provider_is_what_the_environment_says() -> None:
     url = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1/v1"}
     plain = provider_of(url)
     assert plain is not None
-    assert (plain["type"], plain["wire_api"]) == ("openai", "completions")
-    assert len(plain["api_key"]) > 20  # the CLI masks it wherever it occurs
+    assert (plain["type"], plain["wireApi"]) == ("openai", "completions")
+    assert len(plain["apiKey"]) > 20  # the CLI masks it wherever it occurs
     keyed = provider_of({**url, "COPILOT_PROVIDER_API_KEY": "secret", "COPILOT_MODEL": "m"})
     assert keyed is not None
-    assert keyed["api_key"] == "secret"
+    assert keyed["apiKey"] == "secret"
     azure = provider_of(
         {
             **url,
@@ -83,12 +83,12 @@ def test_a_provider_is_what_the_environment_says() -> None:
         }
     )
     assert azure is not None
-    assert azure["azure"] == {"api_version": "v"}
-    assert (azure["bearer_token"], azure["max_prompt_tokens"]) == ("t", 1000)
-    assert "api_key" not in azure
+    assert azure["azure"] == {"apiVersion": "v"}
+    assert (azure["bearerToken"], azure["maxPromptTokens"]) == ("t", 1000)
+    assert "apiKey" not in azure
     command = provider_of({**url, "COPILOT_PROVIDER_API_KEY_COMMAND": "pass show"})
     assert command is not None
-    assert (command["api_key_command"], command.get("api_key")) == ("pass show", None)
+    assert (command["apiKeyCommand"], command.get("apiKey")) == ("pass show", None)
     assert (model_of({}), model_of({"COPILOT_MODEL": "m"})) == (None, "m")
 
 
@@ -98,8 +98,8 @@ def test_the_environment_goes_before_the_settings() -> None:
     found = with_provider({"HOME": "/h"}, **given)
     assert provider_of(found) == {
         "type": "anthropic",
-        "base_url": "http://127.0.0.1:1/v1",
-        "api_key": "secret",
+        "baseUrl": "http://127.0.0.1:1/v1",
+        "apiKey": "secret",
         "headers": {"X-Tenant": "a:b"},
     }
     assert (model_of(found), found["HOME"]) == ("m", "/h")

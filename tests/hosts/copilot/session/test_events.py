@@ -1,13 +1,13 @@
-"""Events of the SDK, as they were recorded from the CLI, in the words of the host conversation."""
+"""Events of the CLI, as they were recorded, in the words of the host conversation."""
 
 import uuid
+from dataclasses import replace
 from typing import Any
 
 import msgspec
 import pytest
-from copilot.rpc import TaskList
-from copilot.session_events import session_event_from_dict
 
+from tapui.hosts.copilot.connection import CliEvent
 from tapui.hosts.copilot.session.translator import OUTPUT_LENGTH, Translator
 from tapui.wire.codec import encode
 from tapui.wire.host import SESSION_EVENTS, Agent, SessionEvent, SessionUpdate
@@ -17,10 +17,8 @@ from tapui.wire.message import Message
 CALL = "call_96ddac401d26"
 
 
-def recorded(
-    kind: str, data: dict[str, Any], *, at: str = "49.000", agent: str | None = None
-) -> Any:
-    return session_event_from_dict(
+def recorded(kind: str, data: Any, *, at: str = "49.000", agent: str | None = None) -> Any:
+    return CliEvent.read(
         {
             "type": kind,
             "id": str(uuid.uuid4()),
@@ -486,7 +484,7 @@ def test_subagents_that_are_at_work_are_told_of(translator: Translator) -> None:
         }
 
     tasks = [task("c1", "running"), task("c2", "completed"), task("c3", "idle")]
-    listed = TaskList.from_dict({"tasks": tasks}).tasks
+    listed = tasks
     assert [one["remoteSessionId"] for _, one in told(translator.subagents(listed))] == ["c1", "c3"]
     assert told(translator.subagents(listed))[0] == (
         "subagent.started",
@@ -572,8 +570,7 @@ def test_an_event_of_a_newer_cli_is_handed_on_by_its_own_name(translator: Transl
     large = recorded("session.weather_changed", {"map": "x" * OUTPUT_LENGTH})
     assert told(translator.translate(large)) == [("session.weather_changed", {})]
     for data in (None, ["rain"], "rain", 9):
-        odd: Any = recorded("session.weather_changed", {})
-        odd.data.raw = data
+        odd = recorded("session.weather_changed", data)
         assert told(translator.translate(odd)) == [("session.weather_changed", {})]
 
 
@@ -581,8 +578,7 @@ def test_an_event_of_a_newer_cli_is_handed_on_by_its_own_name(translator: Transl
 def test_the_protocol_and_what_is_not_kept_are_left_out(translator: Translator, name: str) -> None:
     data = {"deltaContent": "a", "messageId": "m"} if name.endswith("delta") else {"a": 1}
     assert translator.translate(recorded(name, data)) == []
-    ephemeral = recorded("session.weather_changed", {})
-    ephemeral.ephemeral = True
+    ephemeral = replace(recorded("session.weather_changed", {}), is_ephemeral=True)
     assert translator.translate(ephemeral) == []
 
 

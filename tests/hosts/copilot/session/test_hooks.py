@@ -55,20 +55,20 @@ class Asked:
             asyncio.get_running_loop().call_soon(self.answers[answer.id], answer)
 
     async def tool(self, args: Any = None, *, tool: str = "bash", session_id: str = "s1") -> Any:
-        """Run the hook before a tool, as the SDK does."""
-        handler: Any = self.hooks.handlers()["on_pre_tool_use"]
+        """Run the hook before a tool, as the CLI does."""
+        handler: Any = self.hooks.handlers()["preToolUse"]
         given = {**_base(session_id), "toolName": tool, "toolArgs": args}
-        return await asyncio.create_task(handler(given, {"session_id": "s1"}))
+        return await asyncio.create_task(handler(given))
 
     async def prompt(self, text: str, *, session_id: str = "s1") -> Any:
-        """Run the hook before a prompt, as the SDK does."""
-        handler: Any = self.hooks.handlers()["on_user_prompt_submitted"]
-        return await handler({**_base(session_id), "prompt": text}, {"session_id": "s1"})
+        """Run the hook before a prompt, as the CLI does."""
+        handler: Any = self.hooks.handlers()["userPromptSubmitted"]
+        return await handler({**_base(session_id), "prompt": text})
 
     async def stop(self, **given: Any) -> Any:
-        """Run the hook at a turn's end, as the SDK does."""
-        handler: Any = self.hooks.handlers()["on_agent_stop"]
-        return await handler({**_base("s1"), **given}, {"session_id": "s1"})
+        """Run the hook at a turn's end, as the CLI does."""
+        handler: Any = self.hooks.handlers()["agentStop"]
+        return await handler({**_base("s1"), **given})
 
 
 def _base(session_id: str) -> dict[str, Any]:
@@ -272,9 +272,8 @@ async def test_what_an_agent_tells_its_subagent_is_no_prompt_of_the_session() ->
 
 
 async def section(one: Asked, name: str, text: str) -> str:
-    """Return what becomes of a section, as the SDK asks about it."""
-    change: Any = one.hooks.sections()[name]["action"]  # type: ignore[index]
-    return str(await change(text))
+    """Return what becomes of a section."""
+    return await one.hooks.section(name, text)
 
 
 async def test_a_section_is_what_the_gateway_makes_of_it() -> None:
@@ -339,9 +338,9 @@ async def test_an_agent_that_is_sent_back_reads_why() -> None:
 
 async def test_a_subagent_is_asked_about_with_its_own_words() -> None:
     one = asked(lambda q: TurnEnd(q.id, "again", "run pytest"))
-    handler: Any = one.hooks.handlers()["on_subagent_stop"]
+    handler: Any = one.hooks.handlers()["subagentStop"]
     given = {**_base("s1"), "agentId": "kid", "agentName": "task", "response": "x" * 9_000 + "end"}
-    said = await handler(given, {"session_id": "s1"})
+    said = await handler(given)
     assert said == {"decision": "block", "reason": "run pytest"}
     question = one.questions[0]
     assert (question.agent_id, question.message[-4:], len(question.message)) == (

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from copilot.session_events import session_event_from_dict
 
+from tapui.hosts.copilot.connection import CliEvent
 from tapui.hosts.copilot.session.history import OpenCall
 from tapui.hosts.copilot.session.translator import Translator
 from tapui.wire.limits import MAX_SHELL_TEXT
@@ -36,7 +36,7 @@ class Cli:
             **({"agentId": agent} if agent else {}),
         }
         told = []
-        for message in self.translator.translate(session_event_from_dict(event)):
+        for message in self.translator.translate(CliEvent.read(event)):
             assert isinstance(message, SessionEvent)
             told.append((message.event, msgspec.json.decode(message.data)))
         return told

@@ -7,7 +7,6 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.session.steering import METHODS, Abilities
 from tapui.hosts.copilot.uplink import HostTiming
 from tapui.wire.host import SessionEvent, SessionOpen, SessionUpdate
 from tapui.wire.message import Message
@@ -68,20 +67,6 @@ def test_host_says_what_it_can(gateway: GatewayPlayed) -> None:
     others = [one for one in get_args(Ability) if one != "close"]  # of sessions started here
     assert session.can == others
     assert not session.cannot
-    assert set(METHODS) == set(others)
-
-
-def test_an_sdk_without_a_method_lacks_that_order_alone() -> None:
-    class Old:
-        async def send(self) -> None: ...
-
-        async def abort(self) -> None: ...
-
-    abilities = Abilities()
-    abilities.look(Old())  # type: ignore[arg-type]
-    assert abilities.can == ["now"]
-    assert "rpc.history.compact" in abilities.cannot["compact"]
-    assert "pip install" in abilities.cannot["compact"]
 
 
 @pytest.mark.parametrize("text", ["go on", "/compact", "!rm -rf ."])

@@ -1,0 +1,370 @@
+"""The conversation with one Copilot CLI, over a socket or with a process of ours: its methods, its
+events and its hooks, in protocol 3.
+
+What methods and events have stays JSON, by the CLI's names; `text_of` and `objects_of` read it. A
+call fails with an `AttachError` alone, within a time.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tapui.hosts.copilot.finding.discovery import LOOPBACK
+from tapui.jsonrpc.connection import (
+    RpcConnection,
+    RpcError,
+    RpcLostError,
+    RpcNoAnswerError,
+    RpcRefusedError,
+)
+from tapui.jsonrpc.peer import METHOD_NOT_FOUND
+from tapui.text import cut
+from tapui.wire import limits
+
+NO_CLI = "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
+PROTOCOL = 3
+CALL_TIME = 10.0
+"""Seconds that a call to the CLI may take."""
+_END_TIME = 5.0
+_REASON = 2_000
+"""Characters of the CLI's reason for a refusal."""
+_JOIN: dict[str, Any] = {
+    "toolFilterPrecedence": "excluded",
+    "requestElicitation": False,
+    "requestExitPlanMode": False,
+    "requestAutoModeSwitch": False,
+    "hooks": True,
+    "includeSubAgentStreamingEvents": False,
+    "envValueMode": "direct",
+}
+
+_PING = {"message": None}
+
+OnHook = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
+"""Takes a hook's input; returns its output, or None: go ahead."""
+
+_log = logging.getLogger(__name__)
+
+
+class AttachError(Exception):
+    """A session cannot be reached, or a call to the CLI failed; the text says what to do."""
+
+
+class UnknownMethodError(AttachError):
+    """The CLI does not know what it was asked: it is of another version."""
+
+
+class NoAnswerError(AttachError):
+    """The CLI did not answer in time; it may be stopped, and the connection may still be good."""
+
+
+class LostError(AttachError):
+    """The connection ended before the CLI had answered."""
+
+
+class NoCliError(AttachError):
+    """There is no Copilot CLI to start."""
+
+
+@dataclass(frozen=True, slots=True)
+class CliEvent:
+    """What happened in a session: in one of its subagents, where `agent_id` names it."""
+
+    name: str
+    id: str
+    at: datetime
+    data: Mapping[str, Any]
+    agent_id: str | None = None
+    is_ephemeral: bool = False
+    """Whether the CLI keeps it out of its files."""
+
+    @classmethod
+    def read(cls, told: Mapping[str, Any]) -> "CliEvent":
+        """Read an event. Raises `KeyError`, `TypeError` and `ValueError`."""
+        at = datetime.fromisoformat(told["timestamp"])
+        data = told.get("data")
+        return cls(
+            text_of(told, "type") or "",
+            str(told["id"])[: limits.MAX_ID],
+            at if at.tzinfo is not None else at.replace(tzinfo=UTC),
+            data if isinstance(data, dict) else {},
+            text_of(told, "agentId"),
+            told.get("ephemeral") is True,
+        )
+
+
+@dataclass(slots=True)
+class Participation:
+    """What of a session is taken part in: who takes its events, the hooks that are run, and with
+    `on_section` who changes sections of its system prompt, by name and text."""
+
+    on_event: Callable[[CliEvent], None]
+    hooks: Mapping[str, OnHook]
+    on_section: Callable[[str, str], Awaitable[str]] | None = None
+
+
+class CliSession:
+    """A session that was joined, which is heard of until `leave`."""
+
+    def __init__(self, connection: "CliConnection", id_: str, part: Participation) -> None:
+        self.id = id_
+        self.workspace: Path | None = None
+        """The session's folder, where the CLI names one."""
+        self.ui: dict[str, Any] = {}
+        """What the CLI shows in its window for others, by name."""
+        self.part = part
+        self._connection = connection
+
+    async def ask(
+        self, what: str, method: str, /, *, within: float = CALL_TIME, **params: Any
+    ) -> dict[str, Any]:
+        """Call a method of the session, as `CliConnection.ask` does."""
+        params = {"sessionId": self.id, **params}
+        return await self._connection.ask(what, method, params, within=within)
+
+    async def leave(self) -> None:
+        """Take our tools and hooks away; the session ends unless another client has it."""
+        left = await self.ask("leave the session", "session.detach")
+        self._connection.forget(self)
+        if left.get("success") is False:
+            why = text_of(left, "error") or "the CLI could not"
+            raise AttachError(f"leave the session: {cut(why, _REASON)}")
+
+    def joined(self, told: Mapping[str, Any]) -> None:
+        folder = text_of(told, "workspacePath")
+        self.workspace = Path(folder) if folder else None
+        self._has(told.get("capabilities"))
+
+    def happened(self, event: CliEvent) -> None:
+        if event.name == "capabilities.changed":
+            self._has(event.data)
+        self.part.on_event(event)
+
+    def _has(self, capabilities: Any) -> None:
+        ui = capabilities.get("ui") if isinstance(capabilities, dict) else None
+        self.ui |= ui if isinstance(ui, dict) else {}
+
+
+class CliConnection:
+    """The conversation over a pair of streams, with `process` if that is one of ours.
+
+    `greet` begins it, `close` ends both. `on_foreground` takes the session that the screen shows.
+    """
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        *,
+        process: asyncio.subprocess.Process | None = None,
+        on_foreground: Callable[[str], None] | None = None,
+    ) -> None:
+        self.sessions: dict[str, CliSession] = {}
+        self._process = process
+        self._on_foreground = on_foreground
+        self._rpc = RpcConnection(
+            writer,
+            requests={
+                "hooks.invoke": self._on_hook,
+                "systemMessage.transform": self._on_sections,
+                # Answered by the ids in the events that tell of them:
+                "userInput.request": None,
+                "exitPlanMode.request": None,
+                "autoModeSwitch.request": None,
+            },
+            notifications={
+                "session.event": self._on_event,
+                "session.lifecycle": self._on_lifecycle,
+            },
+            other="the CLI",
+        )
+        self._serving = asyncio.create_task(self._serve(reader), name="a CLI's messages")
+
+    @classmethod
+    async def open(
+        cls,
+        port: int,
+        token: str | None,
+        *,
+        within: float,
+        on_foreground: Callable[[str], None],
+    ) -> "CliConnection":
+        """Connect to the CLI that listens on a port. Raises `AttachError`."""
+        what = f"connect to port {port}"
+        try:
+            async with asyncio.timeout(within):
+                reader, writer = await asyncio.open_connection(LOOPBACK, port)
+        except TimeoutError:
+            raise NoAnswerError(f"{what}: no answer within {within:g} s") from None
+        except OSError as error:
+            raise AttachError(f"{what}: {error.strerror or error}") from None
+        connection = cls(reader, writer, on_foreground=on_foreground)
+        try:
+            await connection.greet(what, token, within=within)
+        except BaseException:
+            await connection.close()
+            raise
+        return connection
+
+    async def greet(self, what: str, token: str | None = None, *, within: float) -> None:
+        """Begin the conversation. Raises `AttachError`, also for a CLI of another protocol."""
+        params: dict[str, Any] = {"supportedTaskKinds": ["agent", "client", "shell"]}
+        if token is not None:
+            params["token"] = token
+        try:
+            told = await self.ask(what, "connect", params, within=within)
+        except UnknownMethodError:
+            told = await self.ask(what, "ping", _PING, within=within)
+        if (protocol := told.get("protocolVersion")) != PROTOCOL:
+            cli = f"Copilot CLI {cut(text_of(told, 'version') or '', 40)}".strip()
+            speaks = (
+                "names no protocol" if protocol is None else f"speaks protocol {protocol!r:.40}"
+            )
+            raise AttachError(f"{what}: {cli} {speaks}, and tapui speaks {PROTOCOL}")
+
+    @property
+    def pid(self) -> int | None:
+        """The process of ours that it is."""
+        return None if self._process is None else self._process.pid
+
+    def has_ended(self) -> bool:
+        """Whether that process has."""
+        return self._process is None or self._process.returncode is not None
+
+    async def close(self) -> None:
+        """End it at once, and the process if it is ours; calls under way fail."""
+        self._rpc.close()
+        self.sessions.clear()
+        if (process := self._process) is not None:
+            if process.returncode is None:
+                process.kill()
+            # Its pipes, which another process may hold, are closed with the transport.
+            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
+            with contextlib.suppress(TimeoutError):  # the system does not end it
+                await asyncio.wait_for(process.wait(), _END_TIME)
+        await self._serving
+
+    async def _serve(self, reader: asyncio.StreamReader) -> None:
+        try:
+            await self._rpc.run(reader)
+        except RpcError as error:
+            _log.debug("%s", error)
+        finally:
+            self._rpc.close()
+
+    # Asking
+
+    async def ask(
+        self, what: str, method: str, params: Any = None, *, within: float = CALL_TIME
+    ) -> dict[str, Any]:
+        """Return the result of a method; one that is no object counts as an empty one.
+
+        Raises `AttachError`, which says `what` could not be done and why.
+        """
+        try:
+            result = await self._rpc.ask(method, {} if params is None else params, within=within)
+        except RpcNoAnswerError:
+            raise NoAnswerError(f"{what}: no answer from the CLI within {within:g} s") from None
+        except RpcLostError as error:
+            raise LostError(f"{what}: {error}") from None
+        except RpcRefusedError as error:
+            if error.code == METHOD_NOT_FOUND or "Unhandled method" in str(error):
+                raise UnknownMethodError(f"{what}: this Copilot CLI does not know that") from None
+            raise AttachError(f"{what}: {cut(str(error), _REASON)}") from None
+        return result if isinstance(result, dict) else {}
+
+    async def ping(self, *, within: float) -> None:
+        """Return once the CLI answers, in any way. Raises `NoAnswerError` and `LostError`."""
+        try:
+            await self.ask("ping", "ping", _PING, within=within)
+        except (NoAnswerError, LostError):
+            raise
+        except AttachError as error:
+            _log.debug("%s", error)
+
+    async def join(
+        self,
+        session_id: str,
+        part: Participation,
+        payload: Mapping[str, Any],
+        *,
+        what: str = "attach to the session",
+        method: str = "session.resume",
+        within: float = CALL_TIME,
+    ) -> CliSession:
+        """Join a session, without tools: one that is there already, or with another `method` one
+        that is made. Raises `AttachError`."""
+        session = self.sessions[session_id] = CliSession(self, session_id, part)
+        try:
+            params = {"sessionId": session_id, **_JOIN, **payload}
+            session.joined(await self.ask(what, method, params, within=within))
+        except BaseException:
+            self.forget(session)
+            raise
+        return session
+
+    def forget(self, session: CliSession) -> None:
+        """Take nothing more of a session; one that was joined anew stays."""
+        if self.sessions.get(session.id) is session:
+            del self.sessions[session.id]
+
+    # What the CLI asks and tells
+
+    def _session(self, params: Any) -> CliSession | None:
+        return self.sessions.get(text_of(params, "sessionId") or "")
+
+    def _on_event(self, params: Any) -> None:
+        session = self._session(params)
+        if session is None:
+            return
+        try:
+            event = CliEvent.read(params["event"])
+        except (KeyError, TypeError, ValueError) as error:
+            _log.debug("an event of session %s cannot be read: %r", session.id, error)
+        else:
+            session.happened(event)
+
+    def _on_lifecycle(self, params: Any) -> None:
+        shown = text_of(params, "sessionId")
+        is_shown = text_of(params, "type") == "session.foreground"
+        if is_shown and shown is not None and self._on_foreground is not None:
+            self._on_foreground(shown)
+
+    async def _on_hook(self, params: Any) -> dict[str, Any]:
+        session = self._session(params)
+        if session is None:
+            raise RpcRefusedError("the session was not joined here")
+        on_hook = session.part.hooks.get(text_of(params, "hookType") or "")
+        given = params.get("input")
+        if on_hook is None:
+            return {}
+        output = await on_hook(given if isinstance(given, dict) else {})
+        return {} if output is None else {"output": output}
+
+    async def _on_sections(self, params: Any) -> dict[str, Any]:
+        session = self._session(params)
+        if session is None or (change := session.part.on_section) is None:
+            raise RpcRefusedError("the session was not joined here")
+        texts = {
+            name: text_of(given, "content") or "" for name, given in params["sections"].items()
+        }
+        changed = await asyncio.gather(*(change(name, text) for name, text in texts.items()))
+        sections = zip(texts, changed, strict=True)
+        return {"sections": {name: {"content": text} for name, text in sections}}
+
+
+def text_of(told: Any, name: str) -> str | None:
+    """Return a text of the CLI's; None where it is none."""
+    text = told.get(name) if isinstance(told, dict) else None
+    return text if isinstance(text, str) else None
+
+
+def objects_of(told: Any, name: str) -> list[dict[str, Any]]:
+    """Return the objects of a list of the CLI's; what is none is left out."""
+    listed = told.get(name) if isinstance(told, dict) else None
+    return [item for item in listed if isinstance(item, dict)] if isinstance(listed, list) else []
