@@ -134,20 +134,10 @@ class Questions:
     async def _tell(
         self, answer: ApprovalAnswer, event: str, detail: dict[str, Any], session: CliSession
     ) -> None:
-        what, id_ = "answer the question", answer.id
+        method, member, answered = _ANSWERS[event]
         try:
-            if event == _PLAN:
-                plan, method = (
-                    _plan_decision(answer, detail),
-                    "session.ui.handlePendingExitPlanMode",
-                )
-                told = await session.ask(what, method, requestId=id_, response=plan)
-            elif event == "elicitation.requested":
-                form, method = _form_answer(answer, detail), "session.ui.handlePendingElicitation"
-                told = await session.ask(what, method, requestId=id_, result=form)
-            else:
-                reply, method = _reply(answer, detail), "session.ui.handlePendingUserInput"
-                told = await session.ask(what, method, requestId=id_, response=reply)
+            given: dict[str, Any] = {member: answered(answer, detail)}
+            told = await session.ask("answer the question", method, requestId=answer.id, **given)
         except AttachError as error:
             self._uplink.report(f"{error}; answer it in the CLI", "error")
             return
@@ -183,3 +173,11 @@ def _plan_decision(answer: ApprovalAnswer, detail: dict[str, Any]) -> dict[str, 
         then = given.get("then") or detail.get("recommendedAction")
         return {"approved": True, **({"selectedAction": then} if then else {})}
     return {"approved": False, **({"feedback": changes} if changes else {})}
+
+
+_ANSWERS = {
+    "user_input.requested": ("session.ui.handlePendingUserInput", "response", _reply),
+    "elicitation.requested": ("session.ui.handlePendingElicitation", "result", _form_answer),
+    _PLAN: ("session.ui.handlePendingExitPlanMode", "response", _plan_decision),
+}
+"""By the event that asked: the method that answers, the member for the answer, what makes it."""
