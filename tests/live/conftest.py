@@ -70,6 +70,8 @@ class Desk:
         self._cache = cache
         self._open = ExitStack()
         self.copilot: Copilot | None = None
+        self.is_spent = False
+        """Whether the next test gets another, as this one says."""
         self.model: ModelServer
         self.user: Path
 
@@ -100,6 +102,7 @@ class Desk:
 
     def _begin_anew(self, copilot: Copilot) -> None:
         assert copilot.takes_prompts
+        assert not self.is_spent
         until(lambda: copilot.mode, within=LAST_WORDS, what="the end of its turn")
         assert BEGINNING in copilot.footer  # else `/clear` carries it forward
         copilot.clear()
@@ -115,7 +118,7 @@ class Desk:
             self.copilot.screen.close()
             with suppress(psutil.NoSuchProcess):
                 psutil.Process(self._pid).wait(HUNG)  # it writes to its files until then
-        self.copilot = None
+        self.copilot, self.is_spent = None, False
         self._open.close()
 
 

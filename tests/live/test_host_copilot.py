@@ -45,6 +45,7 @@ from tapui.wire.message import (
     ToolProgress,
 )
 from tests.hosts.gateway import GREET, GatewayPlayed, HostThread
+from tests.live.conftest import Desk
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
@@ -585,8 +586,9 @@ def test_a_folder_that_is_not_trusted_yet_is_asked_about_in_the_terminal(
 
 
 def test_a_rewind_tells_since_when_turns_are_undone(
-    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
+    attached: GatewayPlayed, copilot: Copilot, model: ModelServer, at_desk: Desk
 ) -> None:
+    at_desk.is_spent = True  # after it the CLI takes no `/clear`
     model.script(Rule(text="said one", when="say one"), Rule(text="said two", when="say two"))
     copilot.prompt("say one")
     copilot.screen.wait_for("said one")
