@@ -421,6 +421,10 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
                 DoctorFinding("emitters", "warning", str(problem), advice)
                 for problem in found.problems
             )
+    for apart in told.state.unattached:
+        if apart.why is not None:  # doctor sees by itself those for which nothing was opened
+            text = f"session {apart.id} (pid {apart.pid}) is not attached: {apart.why}"
+            yield DoctorFinding("session", "warning", safe_text(text), apart.hint)
     state = State.of(told.state)
     for waiting in waiting_folders(state):
         if waiting.folder != here:

@@ -176,7 +176,10 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
         titles = ["MONITOR", "SESSION", "LAST REVIEW", "DECISION", "UNREVIEWED", "OPEN FINDINGS"]
         _section("Reviews", titles, [_monitor_row(folded, one) for one in monitors])
     if state.unattached:
-        rows = [[one.id, one.cwd, str(one.pid), one.hint] for one in state.unattached]
+        rows = [
+            [one.id, one.cwd, str(one.pid), f"{one.why}: {one.hint}" if one.why else one.hint]
+            for one in state.unattached
+        ]
         _section("Sessions out of reach", ["ID", "FOLDER", "PID", "TO REACH IT"], rows)
     _section(
         "Providers",

@@ -5,7 +5,7 @@ Times are RFC 3339 in UTC with microseconds; durations are milliseconds.
 
 from typing import Literal
 
-from tapui.wire.bounds import Id, Note, Path, ShellText
+from tapui.wire.bounds import Id, Note, Path, ShellText, Text
 from tapui.wire.message import (
     FileResult,
     Json,
@@ -299,13 +299,15 @@ class ToolsOff(WireStruct):
 
 
 class Unattached(WireStruct):
-    """A session that a host sees but cannot reach; `hint` is the command that changes this."""
+    """A session that a host sees but cannot reach; `hint` is the command that changes this, `why`
+    the reason where it is not that nothing was opened there."""
 
     id: Id
     cwd: Path
     pid: int
     hint: Path
     host: Id | None = None
+    why: Text | None = None
 
 
 LookState = Literal["looking", "looked", "failed", "gone"]

@@ -24,7 +24,7 @@ from tests.cli.hidden_package import hide_the_package
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
 from tests.rig.gateway import ANYBODY, Gateway, Home, tapui_argv
-from tests.rig.peers import Host, Json, Provider
+from tests.rig.peers import Host, Json, Provider, Tower
 from tests.shipped.test_ci import checkout
 
 __all__ = ["copilot_home", "pretend"]
@@ -203,6 +203,25 @@ def test_it_says_why_a_session_cannot_be_attached_to(home: Home) -> None:
     assert "abc" in home.run("doctor").stdout
     (folder / "workspace.yaml").write_text("id: abc\ncwd: /its/own\n")
     assert "/its/own" in home.run("doctor").stdout
+
+
+async def test_it_says_why_a_program_cannot_be_spoken_to(home: Home, gateway: Gateway) -> None:
+    why = "Copilot CLI 1.0.217 speaks protocol 5; tapui speaks 3 and 4"
+    apart = {"id": "s1", "cwd": "/code", "pid": 1, "hint": "copilot update", "why": f"{why}\u202e"}
+    async with (
+        await Host.hello(gateway.url, gateway.internal_token) as host,
+        await Tower.hello(gateway.url, gateway.internal_token) as tower,
+    ):
+        await host.send({"type": "sessions.unattached", "unattached": [apart]})
+        await tower.event("sessions.unattached")
+        done = await asyncio.to_thread(home.run, "doctor", "--json")
+        status = await asyncio.to_thread(home.run, "status")
+        check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
+    (found,) = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "session"]
+    assert found["text"].startswith(f"session s1 (pid 1) is not attached: {why}")
+    assert "\u202e" not in found["text"]
+    assert found["command"] == "copilot update"
+    assert why in status.stdout
 
 
 def test_a_session_of_a_server_has_its_own_folder_and_no_advice(home: Home) -> None:

@@ -69,6 +69,13 @@ class CliPlayed:
         self._hooks: dict[str, Future[Json]] = {}
         self.requests: list[Json] = []
         self.greeting: Any = {"ok": True, "protocolVersion": 3, "version": "1.0.102"}
+        self.is_strict = False
+        """Whether it refuses the names of protocol 3 in requests that make or resume a session."""
+        self.takes_tools = True
+        """Whether it understands the tools in such a request."""
+        self.is_ready = False
+        """Whether it has made a session's tools ready: before that it tells none."""
+        self._tools: list[Json] = []
         self.results: dict[str, Any] = {}
         """Results of methods that differ from those of a CLI that is well."""
         self.port = 0
@@ -237,6 +244,8 @@ class CliPlayed:
             return {}
         if method in self.unknown:
             return _error(f"Unhandled method {method}")
+        if method in ("session.create", "session.resume"):
+            self._tools = given.get("tools", []) if self.takes_tools else []
         if method in self.results:
             return {"result": self.results[method]}
         match method:
@@ -252,10 +261,18 @@ class CliPlayed:
                 return _error(f"session {session} is corrupt")
             case "session.resume" if self.refuses_extensions and given.get("hooks"):
                 return _error('Extension "user:tapui" was denied permission access')
+            case "session.resume" if self.is_strict:
+                return _error("unknown field `toolFilterPrecedence`")
             case "session.resume":
                 result = {
                     "sessionId": session, "workspacePath": None, "capabilities": self.capabilities
                 }  # fmt: skip
+            case "session.tools.getCurrentMetadata":
+                names = [tool["name"] for tool in self._tools]
+                result = {"tools": [{"name": name} for name in names] if self.is_ready else None}
+            case "session.tools.initializeAndValidate":
+                self.is_ready = True
+                result = {}
             case "session.ui.handlePendingElicitation":
                 ended = given["result"]
                 success = self._end_form(given["requestId"], ended["action"], ended.get("content"))

@@ -115,7 +115,7 @@ def hostile_world(text: str) -> State:
     approvals.append(approval("b1", "mode", detail, state="denied", decided_by=text, reason=text))
     line = Line(seq=3, ts=text, level="inject", event=text, metadata=data)
     streams = [subjects.Stream(text, text, "s1", 3, line)]
-    apart = [subjects.Unattached(text, text, 7, text)]
+    apart = [subjects.Unattached(text, text, 7, text, why=text)]
     snapshot = Snapshot(sessions, providers, calls, streams, approvals, unattached=apart)
     return State.of(
         replace(

@@ -1,5 +1,7 @@
 """While nothing is attached: rows that act, only for what is there."""
 
+from msgspec.structs import replace
+
 from tapui.projection.state import State
 from tapui.tower.app.services import PastChecks, StoreFault
 from tapui.tower.sessions.start_sheet import StartScreen
@@ -28,6 +30,16 @@ async def test_a_session_that_runs_already_has_its_name_and_enter_copies_its_lin
         await rig.press("enter")
         assert rig.notices[-1].startswith("The line")
         assert rig.app.clipboard == APART.hint
+
+
+async def test_a_session_whose_program_cannot_be_spoken_to_has_the_reason() -> None:
+    why = "Copilot CLI 1.0.217 speaks protocol 5; tapui speaks 3 and 4"
+    apart = replace(APART, hint="copilot update", why=why)
+    async with running(State(unattached={"copilot": [apart]}), size=(160, 40)) as rig:
+        await until_async(lambda: why in rig.text, what=lambda: rig.text)
+        rig.app.main.current_pane.table.select("act join s1")
+        await rig.press("enter")
+        assert rig.app.clipboard == "copilot update"
 
 
 async def test_what_the_last_thirty_days_left_unchecked_is_told_once_it_is_read() -> None:

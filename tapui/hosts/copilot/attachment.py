@@ -1,6 +1,7 @@
 """One running CLI: the connection to it, and the sessions in it."""
 
 import asyncio
+import contextlib
 import os
 import time
 from collections.abc import Callable, Container, Iterable
@@ -28,9 +29,13 @@ from tapui.wire.host import SessionUpdate
 WATCH_INTERVAL = 0.5
 """Seconds between two looks at whether the process lives."""
 PING_INTERVAL = 1.0
+SHORT = 5.0
+"""Seconds: a connection that is lost sooner is made again after a pause."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 RECONNECT_TIMES = (0.0, 0.3, 0.7)
 """Seconds before each attempt to get a lost connection back."""
 ENDED = "the session ended in the CLI"
+_GONE = "Copilot CLI ended"
 
 
 class Attachment:
@@ -152,22 +157,40 @@ class Attachment:
     async def run(self) -> None:
         """Stay until the CLI ends or cannot be reached any more; close its sessions then."""
         reason = "the connection to the CLI is lost"
+        pause = 0.0
         try:
             while True:
+                began = time.monotonic()
                 await self._until_trouble()
                 if self._is_leaving:
                     return
                 if self._is_gone():
-                    reason = "Copilot CLI ended"
+                    reason = _GONE
                     return
                 for session in self.sessions.values():
                     session.lost()
+                pause = await self._paused(pause, time.monotonic() - began)
+                if self._is_gone():
+                    reason = _GONE
+                    return
                 if not await self._reconnect():
                     return
         finally:
             self._close_sessions(reason)
             self._tasks.cancel()
             await self._drop()
+
+    async def _paused(self, pause: float, lasted: float) -> float:
+        """Wait before a connection that lasted so many seconds is made again: not the first time;
+        return the next pause."""
+        if lasted >= SHORT or self.BY_EXTENSION:  # that comes and goes with `/clear`
+            return 0.0
+        if pause == FIRST_PAUSE:
+            text = f"the connection to port {self.port} is lost at once, each time"
+            self._uplink.report(f"{text}; tapui connects again after pauses", "warning")
+        with contextlib.suppress(TimeoutError):  # it is there still
+            await asyncio.wait_for(self._watch(), pause)
+        return min(2 * pause, LONGEST_PAUSE) or FIRST_PAUSE
 
     def _is_gone(self) -> bool:
         return self.process is not None and not self.process.is_alive()

@@ -1,5 +1,5 @@
 """The conversation with one Copilot CLI, over a socket or with a process of ours: its methods, its
-events and its hooks, in protocol 3.
+events and its hooks, in the protocols `SPOKEN`.
 
 What methods and events have stays JSON, by the CLI's names; `text_of` and `objects_of` read it. A
 call fails with an `AttachError` alone, within a time.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui.hosts.copilot.finding.discovery import LOOPBACK
+from tapui.invocation import install_line
 from tapui.jsonrpc.connection import (
     RpcConnection,
     RpcError,
@@ -27,7 +28,10 @@ from tapui.text import cut
 from tapui.wire import limits
 
 NO_CLI = "Copilot CLI was not found on PATH; install it with: npm install -g @github/copilot"
-PROTOCOL = 3
+SPOKEN = (3, 4)
+"""Protocol 4 has other names in the requests that make and resume a session. Those of 3 are sent to
+both: some CLIs of 4 take them. A CLI leaves names aside that it does not know, without a word: with
+4 each join is checked."""
 CALL_TIME = 10.0
 """Seconds that a call to the CLI may take."""
 _END_TIME = 5.0
@@ -44,6 +48,13 @@ _JOIN: dict[str, Any] = {
 }
 
 _PING = {"message": None}
+UPDATE = "copilot update"
+PROBE = {
+    "name": "tapui_joins",
+    "description": "Does nothing; tapui takes it back at once.",
+    "parameters": {"type": "object", "properties": {}},
+}
+"""A tool with which a session is joined, to see whether the request was understood."""
 
 OnHook = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 """Takes a hook's input; returns its output, or None: go ahead."""
@@ -65,6 +76,16 @@ class NoAnswerError(AttachError):
 
 class LostError(AttachError):
     """The connection ended before the CLI had answered."""
+
+
+class ProtocolError(AttachError):
+    """The CLI and tapui do not understand each other; `hint` is the command that may change this.
+    One that is `final` is not tried again until the CLI is started anew."""
+
+    def __init__(self, text: str, hint: str, *, is_final: bool = False) -> None:
+        super().__init__(text)
+        self.hint = hint
+        self.is_final = is_final
 
 
 class NoCliError(AttachError):
@@ -127,6 +148,15 @@ class CliSession:
         params = {"sessionId": self.id, **params}
         return await self._connection.ask(what, method, params, within=within)
 
+    async def has_tool(self, name: str) -> bool:
+        """Return whether the session has a tool; its tools are made ready where they are not."""
+        what, method = "look at its tools", "session.tools.getCurrentMetadata"
+        told = await self.ask(what, method)
+        if told.get("tools") is None:
+            await self.ask("make its tools ready", "session.tools.initializeAndValidate")
+            told = await self.ask(what, method)
+        return any(tool.get("name") == name for tool in objects_of(told, "tools"))
+
     async def leave(self) -> None:
         """Take our tools and hooks away; the session ends unless another client has it."""
         left = await self.ask("leave the session", "session.detach")
@@ -164,7 +194,10 @@ class CliConnection:
         process: asyncio.subprocess.Process | None = None,
         on_foreground: Callable[[str], None] | None = None,
     ) -> None:
+        self.protocol = 0
         self.sessions: dict[str, CliSession] = {}
+        self._name = "Copilot CLI"
+        """The CLI with its version."""
         self._process = process
         self._on_foreground = on_foreground
         self._rpc = RpcConnection(
@@ -212,7 +245,8 @@ class CliConnection:
         return connection
 
     async def greet(self, what: str, token: str | None = None, *, within: float) -> None:
-        """Begin the conversation. Raises `AttachError`, also for a CLI of another protocol."""
+        """Begin the conversation. Raises `AttachError`; `ProtocolError` for a CLI of another
+        protocol."""
         params: dict[str, Any] = {"supportedTaskKinds": ["agent", "client", "shell"]}
         if token is not None:
             params["token"] = token
@@ -220,12 +254,18 @@ class CliConnection:
             told = await self.ask(what, "connect", params, within=within)
         except UnknownMethodError:
             told = await self.ask(what, "ping", _PING, within=within)
-        if (protocol := told.get("protocolVersion")) != PROTOCOL:
-            cli = f"Copilot CLI {cut(text_of(told, 'version') or '', 40)}".strip()
-            speaks = (
-                "names no protocol" if protocol is None else f"speaks protocol {protocol!r:.40}"
+        self._name = f"{self._name} {cut(text_of(told, 'version') or '', 40)}".strip()
+        protocol = told.get("protocolVersion")
+        if protocol not in SPOKEN:
+            named = f"speaks protocol {cut(repr(protocol), 20)}"
+            is_old = isinstance(protocol, int) and protocol < SPOKEN[0]
+            raise ProtocolError(
+                f"{self._name} {'names no protocol' if protocol is None else named}; "
+                f"tapui speaks {' and '.join(map(str, SPOKEN))}",
+                UPDATE if is_old else install_line("tapui", "--upgrade"),
+                is_final=True,
             )
-            raise AttachError(f"{what}: {cli} {speaks}, and tapui speaks {PROTOCOL}")
+        self.protocol = int(protocol)
 
     @property
     def pid(self) -> int | None:
@@ -303,8 +343,44 @@ class CliConnection:
         try:
             params = {"sessionId": session_id, **_JOIN, **payload}
             session.joined(await self.ask(what, method, params, within=within))
-        except BaseException:
+        except BaseException as error:
             self.forget(session)
+            if self.protocol == SPOKEN[0] or type(error) is not AttachError:
+                raise
+            raise ProtocolError(
+                f"{error}. {self._name} speaks protocol {self.protocol}; perhaps it does not take "
+                "the names of protocol 3",
+                UPDATE,
+            ) from None
+        return session
+
+    async def join_checked(
+        self,
+        session_id: str,
+        part: Participation,
+        payload: Mapping[str, Any],
+        lacking: Callable[[CliSession], Awaitable[str]] | None = None,
+        **how: Any,
+    ) -> CliSession:
+        """Join a session as `join` does; in protocol 4 it is left where the CLI did not understand
+        the request. `lacking` says what of it is not as it should be."""
+        if self.protocol == SPOKEN[0]:
+            return await self.join(session_id, part, payload, **how)
+        session = await self.join(session_id, part, {**payload, "tools": [PROBE]}, **how)
+        try:
+            missing = "" if await session.has_tool(str(PROBE["name"])) else "its hooks and tools"
+            if not missing and lacking is not None:
+                missing = await lacking(session)
+            if missing:
+                raise ProtocolError(
+                    f"{self._name} (protocol {self.protocol}) let tapui join a session and left "
+                    f"aside {missing}",
+                    UPDATE,
+                )
+            await session.ask("take a tool back", "session.tools.set", tools=[])
+        except BaseException:
+            with contextlib.suppress(AttachError):  # it was not joined as it should be
+                await session.leave()
             raise
         return session
 

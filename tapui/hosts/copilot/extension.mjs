@@ -264,7 +264,12 @@ process.stdin.on("data", (chunk) => cli.push(chunk));
 process.stdin.on("end", () => process.exit(0));
 process.stdout.on("error", () => process.exit(0));
 
-await ask("connect", { supportedTaskKinds: [] });
-await joinBare();
+const greetCli = () => ask("connect", { supportedTaskKinds: [] });
+for (const step of [greetCli, joinBare]) {
+  const { error } = await step();
+  if (!error || (step === greetCli && error.code === -32601)) continue; // an old CLI has no greeting
+  process.stderr.write(`tapui cannot join session ${session}: ${error.message}\n`);
+  process.exit(1); // a door would lead to a session that was not joined
+}
 const server = createServer(greet);
 server.listen(0, "127.0.0.1", () => announce(server.address().port));

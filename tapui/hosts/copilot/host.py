@@ -9,8 +9,8 @@ import itertools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from tapui.hosts.copilot.attachment import Attachment, DoorAttachment
-from tapui.hosts.copilot.connection import AttachError
+from tapui.hosts.copilot.attachment import SHORT, Attachment, DoorAttachment
+from tapui.hosts.copilot.connection import AttachError, ProtocolError
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.finding.unattached_sessions import RetryLog, SeenSessions, Target
 from tapui.hosts.copilot.own.headless import HeadlessServer
@@ -180,7 +180,9 @@ class CopilotHost:
             doors = {door for cli in found for door in cli.doors}
             self.retry_log.keep({cli.process for cli in found} | doors)
             apart = [one for one in found if one.process not in self.attachments]
-            self._seen.tell(self._send, found, apart)
+            of_all = ((cli, self.retry_log.refusal([cli.process, *cli.doors])) for cli in apart)
+            refused = {cli.process: refusal for cli, refusal in of_all if refusal is not None}
+            self._seen.tell(self._send, found, apart, refused)
 
     def _tell_looked(self, key: Target | None = None) -> None:
         """Tell that the first look is over once nothing of it is waited for any more. `key` is
@@ -257,9 +259,15 @@ class CopilotHost:
     ) -> None:
         try:
             await self._connect(attachment, ports, sessions)
-            self.retry_log.over(key)
+            self.retry_log.attached(key)
             self._tell_looked(key)
+            began = asyncio.get_running_loop().time()
             await attachment.run()
+            self._ended(key, attachment, asyncio.get_running_loop().time() - began)
+        except ProtocolError as error:
+            # A port that was named may be another program's by the next look.
+            is_final = error.is_final and not isinstance(key, int)
+            self.retry_log.refused(key, str(error), error.hint, is_final=is_final)
         except AttachError as error:
             self.retry_log.failed(key, attachment.port, str(error))
         finally:
@@ -267,19 +275,34 @@ class CopilotHost:
             if self.attachments.get(key) is attachment:
                 del self.attachments[key], self._running[key]
 
+    def _ended(self, key: Target, attachment: Attachment, lasted: float) -> None:
+        """Note whether an attachment that has ended held for a while, or its CLI drops us at
+        once: then it is tried again after a pause."""
+        process = attachment.process
+        if lasted >= SHORT or process is None or not process.is_alive():
+            self.retry_log.over(key)
+        else:
+            text = "the connection is lost at once"
+            self.retry_log.failed(key, attachment.port, text)
+
     async def _connect(
         self, attachment: Attachment, ports: tuple[int, ...], sessions: tuple[str, ...]
     ) -> None:
         """Connect on the first of the process's own ports that is the CLI's."""
+        refusal: ProtocolError | None = None
         for port in ports:
             attachment.port = port
             try:
                 await attachment.connect(sessions)
+            except ProtocolError as error:
+                refusal = refusal or error
             except AttachError:
-                if port == ports[-1]:
+                if port == ports[-1] and refusal is None:
                     raise
             else:
                 return
+        if refusal is not None:
+            raise refusal
 
     # Talking
 

@@ -76,7 +76,10 @@ class FirstActions:
         """Return the row of a session that its host cannot reach."""
         self._read(self._tower.view.now)
         name = self._titles.get(one.id) or one.id
-        return _row(_JOIN + one.id, "-", f"join “{name}”: Enter copies its line", one.hint)
+        words = f"join “{name}”: Enter copies its line"
+        if one.why is not None:
+            words = f"“{name}”: {one.why}"
+        return _row(_JOIN + one.id, "-", words, one.hint)
 
     def act(self, key: str) -> bool:
         """Do what a row is for; return whether it is one of these."""

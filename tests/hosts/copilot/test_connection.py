@@ -23,6 +23,7 @@ from tapui.hosts.copilot.connection import (
     LostError,
     NoAnswerError,
     Participation,
+    ProtocolError,
     UnknownMethodError,
     objects_of,
     text_of,
@@ -87,8 +88,8 @@ def part(events: list[CliEvent], **hooks: Any) -> Participation:
     ("greeting", "words"),
     [
         (
-            {"protocolVersion": 4, "version": "1.0.117"},
-            r"CLI 1\.0\.117 speaks protocol 4, and tapui",
+            {"protocolVersion": 5, "version": "1.0.217"},
+            r"^Copilot CLI 1\.0\.217 speaks protocol 5; tapui speaks 3 and 4$",
         ),
         ({"protocolVersion": 99}, "Copilot CLI speaks protocol 99"),
         ({"protocolVersion": 2, "version": "0.9"}, "speaks protocol 2"),
@@ -104,7 +105,7 @@ async def test_a_cli_of_another_protocol_is_asked_nothing_more(
     cli: CliPlayed, greeting: Any, words: str
 ) -> None:
     cli.greeting = greeting
-    with pytest.raises(AttachError, match=words):
+    with pytest.raises(ProtocolError, match=words):
         await opened(cli)
     assert [one["method"] for one in cli.requests] == ["connect"]
     await until_async(lambda: cli.connections == 0, what="the socket is closed")

@@ -118,6 +118,22 @@ def cli(process: "subprocess.Popen[bytes]") -> Peer:
     return peer
 
 
+@pytest.mark.parametrize("refused", ["connect", "session.resume"])
+def test_a_session_that_was_not_joined_has_no_door(
+    process: "subprocess.Popen[bytes]", home: Path, refused: str
+) -> None:
+    assert process.stdout
+    assert process.stdin
+    peer = Peer(process.stdout, process.stdin)
+    asked = peer.request("connect")
+    if refused != "connect":
+        peer.answer(asked)
+        asked = peer.request(refused)
+    peer.send(id=asked["id"], error={"code": -32602, "message": "it has another form"})
+    assert process.wait(HUNG) == 1
+    assert not doors_of(home, os.getpid(), os.getuid())
+
+
 @pytest.fixture
 def door(cli: Peer, home: Path) -> ExtensionDoor:
     """What the extension says of itself."""

@@ -1,18 +1,30 @@
 """The sessions that can be seen and not reached, each with the command that makes it reachable."""
 
 import asyncio
+import math
 import shlex
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from tapui.hosts.copilot.finding.discovery import Cli, ExtensionDoor, Process, ports_of
 from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tapui.hosts.port import Report
+from tapui.text import cut, safe_text
 from tapui.wire import limits
 from tapui.wire.host import SessionsUnattached
 from tapui.wire.message import Message
 from tapui.wire.subjects import Unattached
+
+
+class AttachRefusal(NamedTuple):
+    """Why a CLI is not attached to until it is started anew, and the command that may change it."""
+
+    why: str
+    hint: str
+
 
 START_TIME = 3.0
 """Seconds that a CLI has to open its port before it counts as one without."""
@@ -27,9 +39,24 @@ class SeenSessions:
         self._with_ports = with_ports
         self.told: SessionsUnattached | None = None
 
-    def tell(self, send: Callable[[Message], None], found: Iterable[Cli], apart: list[Cli]) -> None:
-        """Tell of the CLIs that were `found`; of these, nothing is attached to `apart`."""
-        listed = unattached(apart, self._copilot_home, with_ports=self._with_ports)
+    def tell(
+        self,
+        send: Callable[[Message], None],
+        found: Iterable[Cli],
+        apart: list[Cli],
+        refused: Mapping[Process, AttachRefusal] = MappingProxyType({}),
+    ) -> None:
+        """Tell of the CLIs that were `found`; of these, nothing is attached to `apart`, and some
+        are `refused`."""
+        open_ = [cli for cli in apart if cli.process not in refused]
+        listed = unattached(open_, self._copilot_home, with_ports=self._with_ports)
+        listed += [
+            Unattached(id_, cli.cwd, cli.process.pid, refusal.hint, why=refusal.why)
+            for cli in found
+            if (refusal := refused.get(cli.process)) is not None
+            for id_ in cli.sessions
+        ]
+        del listed[limits.MAX_UNATTACHED :]
         news = SessionsUnattached(unattached=listed, ports=ports_of(found))
         if news != self.told:
             self.told = news
@@ -67,6 +94,7 @@ class _Failures:
     times: int
     pause: float
     again_at: float
+    refusal: AttachRefusal | None = None
 
 
 class RetryLog:
@@ -87,10 +115,27 @@ class RetryLog:
         trouble = self._of.get(target)
         return trouble is None or asyncio.get_running_loop().time() >= trouble.again_at
 
+    def refused(self, target: Target, why: str, hint: str, *, is_final: bool) -> None:
+        """Note a refusal, and tell it where it is another than before. One that is final is not
+        tried again as long as the target is there."""
+        refusal = AttachRefusal(cut(safe_text(why), limits.MAX_EXPLANATION), hint)
+        former, pause = self._of.get(target), math.inf if is_final else self._pause(target)
+        again_at = asyncio.get_running_loop().time() + pause
+        self._of[target] = _Failures(why, self.failures(target) + 1, pause, again_at, refusal)
+        if former is None or former.text != why:
+            self._report(f"not attached: {refusal.why} ({hint})", "warning")
+
+    def _pause(self, target: Target) -> float:
+        former = self._of.get(target)
+        return min(former.pause * 2, _LONGEST_PAUSE) if former else _FIRST_PAUSE
+
+    def refusal(self, targets: Iterable[Target]) -> AttachRefusal | None:
+        found = (self._of[target].refusal for target in targets if target in self._of)
+        return next((refusal for refusal in found if refusal is not None), None)
+
     def failed(self, target: Target, port: int, text: str) -> None:
         """Note a failure, and tell it where it is another one than before."""
-        former = self._of.get(target)
-        pause = min(former.pause * 2, _LONGEST_PAUSE) if former else _FIRST_PAUSE
+        former, pause = self._of.get(target), self._pause(target)
         now = asyncio.get_running_loop().time()
         self._of[target] = _Failures(text, self.failures(target) + 1, pause, now + pause)
         if former is None or former.text != text:
@@ -99,6 +144,11 @@ class RetryLog:
                 "running there with --ui-server, or with tapui's extension (tapui copilot)?",
                 "warning",
             )
+
+    def attached(self, target: Target) -> None:
+        """It is attached to; whether that holds is not known yet."""
+        if target in self._of:
+            self._of[target].refusal = None
 
     def over(self, target: Target) -> None:
         self._of.pop(target, None)

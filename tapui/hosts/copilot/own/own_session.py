@@ -6,10 +6,18 @@ The provider is needed twice: in the environment of the CLI's process, and by th
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tapui.hosts.copilot.connection import AttachError, CliConnection, CliSession, Participation
+from tapui.hosts.copilot.connection import (
+    SPOKEN,
+    AttachError,
+    CliConnection,
+    CliSession,
+    Participation,
+    text_of,
+)
 from tapui.wire.steering import EFFORTS, SessionStart, StartProblem
 
 CLIENT_NAME = "tapui"
@@ -57,6 +65,10 @@ class OwnSession:
     async def __call__(self, server: CliConnection, part: Participation) -> CliSession:
         """Make the session, or resume it. Raises `AttachError`."""
         order = self.order
+        provider = provider_of(self.environ)
+        if provider is not None and server.protocol != SPOKEN[0]:
+            text = f"protocol {server.protocol} has another form for a provider of your own"
+            raise StartError(f"{text}, which tapui does not know yet: prompts might go elsewhere")
         is_attended = not order.unattended
         given: dict[str, Any] = {
             "model": order.model or model_of(self.environ),
@@ -72,7 +84,7 @@ class OwnSession:
             "requestExitPlanMode": is_attended,
             "workingDirectory": self.folder,
             "streaming": True,
-            "provider": provider_of(self.environ),
+            "provider": provider,
             "agent": order.agent,
             "enableConfigDiscovery": True,
             "enableFileHooks": True,
@@ -89,10 +101,11 @@ class OwnSession:
             given["disableResume"] = True
         else:
             given |= {"name": order.name, "trustWorkingDirectory": "session"}
-        session = await server.join(
+        session = await server.join_checked(
             self.session_id,
             part,
             {name: value for name, value in given.items() if value is not None},
+            partial(self._lacking, given),
             what="start the session",
             method="session.create" if order.resume is None else "session.resume",
             within=CREATE_TIME,
@@ -100,6 +113,17 @@ class OwnSession:
         if order.mode is not None:
             await session.ask("set the mode", "session.mode.set", mode=order.mode)
         return session
+
+    async def _lacking(self, given: Mapping[str, Any], session: CliSession) -> str:
+        """Return what of the request the CLI did not understand, as far as it says."""
+        if session.ui.get("elicitation", False) is not given["requestElicitation"]:
+            return "its hooks, permissions and questions"
+        snapshot = await session.ask("ask for its folder", "session.metadata.snapshot")
+        if text_of(snapshot, "workingDirectory") != self.folder:
+            return "its folder"
+        current = await session.ask("ask for its model", "session.model.getCurrent")
+        is_other = given["model"] is not None and text_of(current, "modelId") != given["model"]
+        return "its model" if is_other else ""
 
 
 def checked_folder(given: str) -> str:

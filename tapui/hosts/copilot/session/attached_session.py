@@ -11,11 +11,13 @@ from tapui.hosts.copilot.asks.own_questions import OwnQuestions
 from tapui.hosts.copilot.asks.permissions import Permissions, allows_all
 from tapui.hosts.copilot.asks.questions import Questions
 from tapui.hosts.copilot.connection import (
+    SPOKEN,
     AttachError,
     CliConnection,
     CliEvent,
     CliSession,
     Participation,
+    ProtocolError,
     text_of,
 )
 from tapui.hosts.copilot.session.activity import BEGINNINGS, IdleDetector, LiveOutput, LiveText
@@ -190,7 +192,11 @@ class AttachedSession:
         # An extension hears of permissions, and may answer them, only if it handles them; the CLI
         # asks the person all the same. Elsewhere a handler takes their dialog away.
         payload = {"requestPermission": self._by_extension, "disableResume": True}
-        return await connection.join(self.id, part, payload)
+        if self._by_extension and connection.protocol != SPOKEN[0]:
+            # Its tools wait for the person's consent: whether it understood cannot be seen before.
+            text = f"by its extension, protocol {connection.protocol} is not joined yet"
+            raise ProtocolError(f"{text}; tapui can use its port", "copilot --ui-server")
+        return await connection.join_checked(self.id, part, payload)
 
     def _wait_for_consent(self) -> None:
         self._uplink.report(_CONSENT, "warning")

@@ -14,6 +14,7 @@ import msgspec
 from tapui.hosts.copilot.asks.permissions import asks_about_extension
 from tapui.hosts.copilot.connection import (
     CALL_TIME,
+    PROBE,
     AttachError,
     CliEvent,
     CliSession,
@@ -308,7 +309,8 @@ class Toolset:
         It begins after the call of `tools.set` that came back right before: `_held` is up to date.
         """
         session = self._session
-        if session is None or not (tool in self._held or (self._is_retired(tool) and not stale)):
+        is_ours = tool in self._held or (self._is_retired(tool) and not stale)
+        if session is None or not (is_ours or tool == PROBE["name"]):
             return  # another client's
         result: dict[str, Any] = failure(GONE)
         call = self._calls[request_id] = _Call(tool, request_id)

@@ -1,0 +1,187 @@
+"""CLIs of the protocols that tapui speaks, and of others, played: what the host does, and tells."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tapui.hosts.copilot import attachment
+from tapui.hosts.copilot.connection import (
+    PROBE,
+    AttachError,
+    CliConnection,
+    CliSession,
+    Participation,
+)
+from tapui.hosts.copilot.finding.discovery import Process
+from tapui.hosts.copilot.finding.unattached_sessions import RetryLog
+from tapui.hosts.copilot.own.own_session import OwnSession, StartError
+from tapui.hosts.copilot.uplink import HostTiming
+from tapui.wire.host import SessionOpen, SessionsUnattached, SessionUpdate
+from tapui.wire.steering import SessionStart
+from tests.hosts.cli_played import CliPlayed
+from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.rig.waiting import HUNG, until
+
+
+@pytest.fixture
+def cli(copilot_home: Path) -> Iterator[CliPlayed]:
+    """A CLI of protocol 4 that takes the names of protocol 3."""
+    with CliPlayed(copilot_home, "s1") as played:
+        played.greeting = {"protocolVersion": 4, "version": "1.0.117"}
+        yield played
+
+
+def reports(host: HostThread) -> list[str]:
+    return [text for _, text in host.reports]
+
+
+def test_a_cli_of_an_unknown_protocol_is_named_where_one_looks_and_asked_once(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    cli.greeting = {"protocolVersion": 5, "version": "1.0.217"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=HostTiming(scan=0.05)) as host:
+        told = gateway.wait(SessionsUnattached, lambda one: one.unattached)
+        (session,) = told.unattached
+        assert session.why == "Copilot CLI 1.0.217 speaks protocol 5; tapui speaks 3 and 4"
+        assert (session.id, "tapui" in session.hint) == ("s1", True)
+        (target,) = host.run_in_loop(host.host.retry_log.targets)
+        assert host.host.retry_log._of[target].again_at == math.inf
+        assert [one["method"] for one in cli.requests] == ["connect"]
+        assert len(reports(host)) == 1
+        assert not gateway.of(SessionOpen)
+
+
+async def test_what_was_refused_is_tried_again_once_its_program_is_another() -> None:
+    said: list[str] = []
+    log = RetryLog(lambda text, _: said.append(text))
+    old, new = Process(7, 1.0), Process(7, 2.0)
+    for _ in range(2):
+        log.refused(old, "it speaks protocol 5", "copilot update", is_final=True)
+    assert (log.is_due(old), log.is_due(new)) == (False, True)
+    log.attached(old)
+    assert log.refusal([old]) is None
+    log.keep([new])
+    assert log.is_due(old)
+    assert said == ["not attached: it speaks protocol 5 (copilot update)"]
+
+
+def test_a_port_that_was_named_is_looked_at_again(cli: CliPlayed, copilot_home: Path) -> None:
+    cli.greeting = {"protocolVersion": 5}
+    with HostThread(GatewayPlayed(), copilot_home, port=cli.port) as host:
+        until(lambda: reports(host), what="a report")
+        (target,) = host.run_in_loop(host.host.retry_log.targets)
+        assert host.host.retry_log._of[target].again_at < math.inf
+        cli.greeting = {"protocolVersion": 3}
+        host.gateway.wait(SessionUpdate, tools_revision=1)
+
+
+def test_a_persons_session_of_protocol_4_is_joined_once_it_is_seen_to_be_understood(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home):
+        gateway.wait(SessionUpdate, tools_revision=1)
+    (joined,) = cli.asked("session.resume")
+    assert (joined["hooks"], joined["tools"]) == (True, [PROBE])
+    first, second = cli.asked("session.tools.set")
+    assert first["tools"] == []
+    assert [tool["name"] for tool in second["tools"]] == ["greet", "tap_list_streams"]
+
+
+def test_a_session_whose_cli_left_the_join_aside_is_left(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    cli.takes_tools = False
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+        until(lambda: reports(host), what="a report")
+        assert cli.asked("session.detach") == [{"sessionId": "s1"}]
+        assert not gateway.of(SessionOpen)
+        assert gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached[0].why
+    said = "Copilot CLI 1.0.117 (protocol 4) let tapui join a session and left aside its hooks and"
+    assert said in reports(host)[0]
+
+
+def test_a_session_that_cannot_be_looked_at_is_left(cli: CliPlayed, copilot_home: Path) -> None:
+    cli.unknown = {"session.tools.getCurrentMetadata"}
+    with HostThread(GatewayPlayed(), copilot_home) as host:
+        until(lambda: cli.asked("session.detach"), what="it is left")
+        until(lambda: reports(host), what="a report")
+
+
+def test_a_cli_that_refuses_each_join_is_named(cli: CliPlayed, copilot_home: Path) -> None:
+    cli.is_strict = True
+    with HostThread(GatewayPlayed(), copilot_home) as host:
+        until(lambda: reports(host), what="a report")
+    assert "unknown field" in reports(host)[0]
+    assert "Copilot CLI 1.0.117 speaks protocol 4; perhaps it does not" in reports(host)[0]
+
+
+async def own_session(cli: CliPlayed, order: SessionStart) -> CliSession:
+    server = await CliConnection.open(cli.port, None, within=HUNG, on_foreground=lambda _: None)
+    try:
+        part = Participation(lambda _: None, {})
+        return await OwnSession("s1", "/code", order, {})(server, part)
+    finally:
+        await server.close()
+
+
+@pytest.mark.parametrize(
+    ("understood", "lacking"),
+    [
+        ({}, ""),
+        ({"tools": False}, "its hooks and tools"),
+        ({"elicitation": False}, "its hooks, permissions and questions"),
+        ({"folder": "/"}, "its folder"),
+        ({"model": "other"}, "its model"),
+    ],
+)
+async def test_a_session_of_our_own_in_protocol_4_is_as_it_was_ordered(
+    cli: CliPlayed, understood: dict[str, Any], lacking: str
+) -> None:
+    is_asked = understood.get("elicitation", True)
+    cli.takes_tools = understood.get("tools", True)
+    cli.results = {
+        "session.create": {"sessionId": "s1", "capabilities": {"ui": {"elicitation": is_asked}}},
+        "session.metadata.snapshot": {"workingDirectory": understood.get("folder", "/code")},
+        "session.model.getCurrent": {"modelId": understood.get("model", "scripted")},
+    }
+    order = SessionStart("o1", folder="/code", model="scripted")
+    if not lacking:
+        assert (await own_session(cli, order)).id == "s1"
+        return
+    with pytest.raises(AttachError, match=f"left aside {lacking}"):
+        await own_session(cli, order)
+    assert cli.asked("session.detach") == [{"sessionId": "s1"}]
+
+
+async def test_a_provider_of_ones_own_is_not_sent_where_it_might_not_be_understood(
+    cli: CliPlayed,
+) -> None:
+    server = await CliConnection.open(cli.port, None, within=HUNG, on_foreground=lambda _: None)
+    given = {"COPILOT_PROVIDER_BASE_URL": "http://127.0.0.1:1", "COPILOT_MODEL": "scripted"}
+    start = OwnSession("s1", "/code", SessionStart("o1", folder="/code"), given)
+    with pytest.raises(StartError, match="prompts might go elsewhere"):
+        await start(server, Participation(lambda _: None, {}))
+    await server.close()
+    assert [one["method"] for one in cli.requests] == ["connect"]
+
+
+def test_a_connection_that_is_lost_as_soon_as_it_is_made_is_made_again_after_pauses(
+    cli: CliPlayed, copilot_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli.greeting = {"protocolVersion": 3, "version": "1.0.102"}
+    monkeypatch.setattr(attachment, "FIRST_PAUSE", 0.05)
+    monkeypatch.setattr(attachment, "SHORT", HUNG)
+    with HostThread(GatewayPlayed(), copilot_home) as host:
+        until(lambda: cli.asked("session.tools.set"), what="its tools")
+        for times in range(1, 4):
+            cli.drop()
+            back = f"the connection to port {cli.port} is back"
+            until(lambda: reports(host).count(back) == times, what="it is back")  # noqa: B023
+        told = [text for text in reports(host) if "is lost at once" in text]
+        assert len(told) == 1
