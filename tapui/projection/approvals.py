@@ -11,7 +11,12 @@ from tapui.wire.subjects import UNCHECKED, YOU, Approval
 
 _OTHERS = {
     "cli": "you, in Copilot",
+    "cli-hook": "a hook of Copilot's",
+    "cli-judge": "Copilot's judge",
+    "cli-policy": "Copilot's policy",
     "cli-rule": "a rule of Copilot's own",
+    "cli-unattended": "Copilot, as it could not ask you",
+    "cli-unnamed": "Copilot, which does not say who",
     "allow-all": "Copilot's allow-all",
     "setting": "a setting",
     "nobody": "tapui, as no person could be asked",

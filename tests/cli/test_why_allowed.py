@@ -45,11 +45,16 @@ async def test_a_rule_of_the_file_answers_and_why_allowed_names_it(
         await asks(host, "r2", "npm ci && rm x")
         assert (await host.expect("approval.answer", id="r2"))["reason"] == "not here"
         await asks(host, "r3", "npm ci --force")
+        await asks(host, "r5", "npm ci --force")
         await asks(host, "r4", "npm ci -v")
         assert (await host.expect("approval.answer"))["id"] == "r4"
         await host.send(
             {"type": "session.event", "sessionId": "s1", "event": "permission.completed",
              "data": {"toolCallId": "call-r3", "by": "allow-all"}}
+        )  # fmt: skip
+        await host.send(
+            {"type": "session.event", "sessionId": "s1", "event": "permission.completed",
+             "data": {"toolCallId": "call-r5", "by": "cli-judge", "reason": "it only reads"}}
         )  # fmt: skip
         code, out, _ = await run(home, "why-allowed", "call-r1")
         assert code == 0
@@ -61,6 +66,8 @@ async def test_a_rule_of_the_file_answers_and_why_allowed_names_it(
         code, out, _ = await run(home, "why-allowed", "--json", "call-r3")
         told: dict[str, Any] = json.loads(out)
         assert (told["by"], told["words"]) == ("allow-all", "Copilot's allow-all")
+        code, out, _ = await run(home, "why-allowed", "call-r5")
+        assert "allowed by Copilot's judge: it only reads" in out
         code, out, err = await run(home, "why-allowed", "call-r9")
         assert (code, out) == (1, "")
         assert "no record has a call call-r9" in err

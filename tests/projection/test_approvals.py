@@ -135,6 +135,10 @@ PLAN = {"message": "The plan is ready", "refusal": "changes"}
             "approved by a rule of Copilot's own",
         ),
         (
+            approval("permission", state="withdrawn", decided_by="cli-judge", answered="approved"),
+            "approved by Copilot's judge",
+        ),
+        (
             approval("elicitation", PLAN, state="denied", decided_by="you", reason="use pnpm"),
             "sent back with changes by you",
         ),

@@ -381,9 +381,11 @@ def test_a_call_that_was_denied_in_its_program_is_denied(day: Day) -> None:
 def test_a_call_that_its_program_denied_by_itself_is_denied(day: Day) -> None:
     day.happen("user.message", content="go")
     day.start("c1", command="npm ci")
-    day.happen("permission.completed", toolCallId="c1", by="cli-rule", decision="deny")
+    denied = {"by": "cli-judge", "decision": "deny", "reason": "it deletes"}
+    day.happen("permission.completed", toolCallId="c1", **denied)
     day.finish("c1", "failed", error="the tool failed")
-    assert [(step.state, step.decided_by) for step in day.steps] == [("denied", "cli-rule")]
+    (step,) = day.steps
+    assert (step.state, step.decided_by, step.error) == ("denied", "cli-judge", "it deletes")
 
 
 def test_a_call_without_a_name_is_no_request_once_somebody_has_read_it(day: Day) -> None:

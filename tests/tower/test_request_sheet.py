@@ -428,6 +428,11 @@ async def test_a_known_kind_shows_no_field_of_its_host() -> None:
         ),
         ({"kind": "memory", "fact": "tabs"}, "asks to remember something", "tabs"),
         (
+            {"kind": "read", "path": "/x", "riskAssessment": {"level": "high"}},
+            "risk, as Copilot sends it",
+            "level: high",
+        ),
+        (
             {"kind": "new-kind", "x": [1]},
             "asks for new-kind (unknown)",
             "1 field that this tapui has no words for",
@@ -440,6 +445,30 @@ async def test_each_kind_of_permission(detail: dict[str, object], title: str, sh
         assert title in rig.text
         assert shown in rig.text
         assert "\\u" not in rig.text
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            {"recommendation": "requireApproval", "reason": "it\ndeletes", "model": "m1"},
+            "Copilot's judge (m1) would have you asked: it deletes",
+        ),
+        ({"recommendation": "approve"}, "Copilot's judge would allow it"),
+        (
+            {"recommendation": "error", "failureReason": "timeout", "reason": 3},
+            "Copilot's judge has not answered: timeout",
+        ),
+        ({"recommendation": ["approve"]}, "1 field that this tapui has no words for"),
+        ("approve", "1 field that this tapui has no words for"),
+    ],
+)
+async def test_what_copilots_judge_says_stands_with_the_request(said: object, shown: str) -> None:
+    detail = {**COMMAND, "assistedApproval": said}
+    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
+        await sheet(rig)
+        assert shown in rig.text
+        assert ("no words for" in rig.text) is ("no words for" in shown)
 
 
 DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n--- two\n+++ three\n"

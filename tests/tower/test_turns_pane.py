@@ -304,6 +304,20 @@ async def test_enter_opens_a_step_with_its_diff_and_who_allowed_it() -> None:
         assert len(rig.app.screen_stack) == 1
 
 
+async def test_a_step_says_why_copilots_judge_allowed_it() -> None:
+    state = turns_world()
+    judged = step("14.3", call_id="t9", ago=30, tool="bash", decided_by="cli-judge")
+    state.turns["s1"] = LiveTurns.of(SessionTurns("s1", [], Turn(head(14, "Go", 70), [judged])))
+    async with running(state) as rig:
+        data = b'{"toolCallId":"t9","by":"cli-judge","reason":"it only reads"}'
+        for told in (b"[]", b"{", b'{"toolCallId":"t9","reason":1}', data):
+            rig.feed.happen(ev.SessionHappened("s1", "permission.completed", Raw(told)))
+        await rig.press("2", "enter")
+        reader = rig.app.screen.query_one(Reader)
+        assert "allowed by Copilot's judge" in reader.text
+        assert "because    it only reads" in reader.text
+
+
 async def test_a_cut_body_of_a_step_is_fetched() -> None:
     state = turns_world()
     state.recent_calls["t3"] = replace(

@@ -92,6 +92,13 @@ _JOINS = " \t\n;&|\\"
 _HERE_DOCUMENT = re.compile(r"<<-?\s*(['\"]?)([^\s'\"<>&|;]+)\1")
 _SAID = frozenset({"kind", "agentId", "toolCallId", "intention", "commandSegments", "commands"})
 """Fields that the title, the parts of the command or the reason say already."""
+_JUDGED = {
+    "approve": "would allow it",
+    "requireApproval": "would have you asked",
+    "excluded": "judges nothing of this kind",
+    "error": "has not answered",
+}
+"""What the CLI's judge makes of a request, by its own names."""
 _EFFECTS = {"allow": "allowed by", "ask": "to be asked by", "deny": "denied by"}
 
 
@@ -168,7 +175,13 @@ class PermissionRequest(RequestKind):
             told.add("resolvedPath")
         if detail.get("kind") == "shell":
             told |= {"leads", "hasWriteFileRedirection"}
+        if _judge_words(detail):
+            told.add("assistedApproval")
         return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
+
+    def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
+        words = _judge_words(detail_of(approval)) if _is_known(approval) else ""
+        return [*super().remarks(context, approval), *[Paragraph(words, "muted")] * bool(words)]
 
     def shown(
         self, state: State, approval: Approval, detail: Mapping[str, Any], subject: str
@@ -348,6 +361,19 @@ def _written_words(written: FileWritten) -> str:
 def _is_known(approval: Approval) -> bool:
     """Return whether this tapui knows what kind of thing is asked: an answer may last then."""
     return approval.kind == "permission" and detail_of(approval).get("kind") in PERMISSIONS
+
+
+def _judge_words(detail: Mapping[str, Any]) -> str:
+    """Return what the CLI's judge says of a request, "" where that is nothing known."""
+    said = detail.get("assistedApproval")
+    if not isinstance(said, Mapping) or str(said.get("recommendation")) not in _JUDGED:
+        return ""
+    texts = [said.get(name) for name in ("model", "reason", "failureReason")]
+    model, *reasons = [
+        "" if not isinstance(text, str) else " ".join(text.split()) for text in texts
+    ]
+    name = f"Copilot's judge{f' ({model})' * bool(model)}"
+    return ": ".join([f"{name} {_JUDGED[said['recommendation']]}", *filter(None, reasons)])
 
 
 def by_rule(approval: Approval) -> bool:

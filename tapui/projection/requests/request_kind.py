@@ -26,6 +26,7 @@ class Option(NamedTuple):
 
 TITLES = {
     "warning": "warning",
+    "riskAssessment": "risk, as Copilot sends it",
     "hookMessage": "the hook says",
     "args": "arguments",
     "toolArgs": "arguments",

@@ -284,7 +284,7 @@ def _permitted(session: LiveTurns, data: Data, at: str) -> None:
     if step is not None and step.decided_by is None:
         step.decided_by = _name(data, "by")
         if data.get("decision") == "deny":
-            session.end(step, "denied", at)
+            session.end(step, "denied", at, _text(data, "reason"))
 
 
 def _other(session: LiveTurns, name: str, data: Data, at: str) -> None:

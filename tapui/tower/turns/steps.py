@@ -4,7 +4,7 @@ which to show."""
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -405,6 +405,19 @@ def allowed_by(step: LiveStep) -> str:
     return "not known: Copilot did not ask here" if is_native and step.provider == "copilot" else ""
 
 
+def reason_of(view: View, session_id: str, step: LiveStep) -> str:
+    """Return what the host said of why it decided on a step, "" where that is not known."""
+    approval = view.state.approvals.get(step.approval_id or "")
+    if approval is not None:
+        return approval.reason or ""
+    for event in view.life.get(session_id, ()):
+        if event.event == "permission.completed":
+            data = _data(event)
+            if data.get("toolCallId") == step.call_id and isinstance(data.get("reason"), str):
+                return data["reason"]
+    return ""
+
+
 # What the events said, as far as the tower keeps them
 
 
@@ -414,15 +427,17 @@ def events_at(view: View, session_id: str, at: str) -> list[Happening]:
 
 def content_at(view: View, session_id: str, at: str) -> str:
     """Return all of a message or prompt of this time; "" where only its beginning is kept."""
-    for event in events_at(view, session_id, at):
-        try:
-            data = msgspec.json.decode(event.data) if event.data is not None else None
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            continue  # its beginning is shown
-        text = data.get("content") if isinstance(data, dict) else None
-        if isinstance(text, str):
-            return text
-    return ""
+    texts = (_data(event).get("content") for event in events_at(view, session_id, at))
+    return next((text for text in texts if isinstance(text, str)), "")
+
+
+def _data(event: Happening) -> dict[str, Any]:
+    """Return the data of a session's event; nothing where it is kept cut, or no object."""
+    try:
+        data = msgspec.json.decode(event.data) if event.data is not None else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
 
 
 def prompt_whole(view: View, turn: LiveTurn) -> str:

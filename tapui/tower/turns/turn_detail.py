@@ -250,6 +250,9 @@ class StepDetail(DetailView):
             *fact("subagent", agent.tool if agent is not None else None),
             *fact("run by", step.provider),
             *fact("denied by" if step.state == "denied" else "allowed by", steps.allowed_by(step)),
+            *fact(
+                "because", steps.reason_of(view, turn.session_id, step) if not step.error else None
+            ),
             *fact("time", self._time(view, place)),
             *fact("waited", _waited(view, place)),
             *fact("exit code", exit_code),

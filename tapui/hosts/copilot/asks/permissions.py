@@ -18,12 +18,25 @@ _LEADS_TIME = 2.0
 """Seconds within which it is found out where the words of a command lead."""
 ALLOW_ALL = "allow-all"
 """The CLI's word for asking about nothing."""
-_PERSON = "human_response"
-"""The CLI's word for an answer that the person gave there."""
+_JUDGE = "assisted_approval"
+_BY_SOURCE = {
+    "human_response": "cli",
+    _JUDGE: "cli-judge",
+    "host_policy": "cli-policy",
+    "unattended_fallback": "cli-unattended",
+}
+_BY_RESULT = {
+    "denied-by-rules": "cli-rule",
+    "denied-by-permission-request-hook": "cli-hook",
+    "denied-by-content-exclusion-policy": "cli-policy",
+}
+"""Results that say who decided: their source is `host_policy` then."""
+_UNNAMED = "cli-unnamed"
+"""Who decided where the CLI does not say: it asks that this is not taken for the person."""
 _CANCELLED = "cancelled"
 """The CLI's word for a request whose turn was stopped."""
 _REASON = 4_000
-"""Characters of what the person said with a denial."""
+"""Characters of what the person or the CLI's judge said."""
 _KINDS = {"commands": "shell"}
 """The CLI has two words for some kinds of request."""
 _EXTENSION_ACCESS = "extension-permission-access"
@@ -137,6 +150,24 @@ def _answer_of(
     return "deny", said[:_REASON] if isinstance(said, str) else None
 
 
+def _decider(result: Mapping[str, Any], source: str | None) -> str | None:
+    """Return who decided, None where the turn was stopped before anybody did."""
+    kind = result.get("kind")
+    if kind == _CANCELLED:
+        return None
+    return _BY_RESULT.get(str(kind)) or _BY_SOURCE.get(source or "", _UNNAMED)
+
+
+def judged(detail: dict[str, Any], data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a request with what the CLI's event says of its risk, and what its judge does."""
+    prompt = data.get("promptRequest")
+    said = {
+        "assistedApproval": prompt.get("assistedApproval") if isinstance(prompt, dict) else None,
+        "riskAssessment": data.get("riskAssessment"),
+    }
+    return detail | {name: value for name, value in said.items() if value is not None}
+
+
 class Permissions:
     """The requests of one session that wait for the person."""
 
@@ -151,6 +182,8 @@ class Permissions:
         self._shown: set[str] = set()
         self._answered: set[str] = set()
         """Requests answered from here, until the CLI confirms it."""
+        self._reasons: dict[str, str] = {}
+        """Why the CLI's judge would allow a request, or not, until it has its answer."""
 
     def requested(
         self,
@@ -164,6 +197,9 @@ class Permissions:
         if request_id in self._shown or request_id in self._settling:
             return
         detail = describe(request)
+        match request:
+            case {"assistedApproval": {"reason": str(reason)}}:
+                self._reasons[request_id] = reason[:_REASON]
         told = {"agentId": agent_id, "shell": shell}
         detail |= {name: value for name, value in told.items() if value is not None}
         self._settling[request_id] = asyncio.get_running_loop().call_later(
@@ -207,20 +243,23 @@ class Permissions:
     ) -> None:
         """Take note that the CLI has its answer; `source` is the CLI's name for who gave it,
         `result` its JSON of what it is."""
-        by: str | None = "cli" if source in (None, _PERSON) else "cli-rule"
+        by = _decider(result or {}, source)
         decision, reason = _answer_of(result or {})
-        if (result or {}).get("kind") == _CANCELLED:
-            by = None  # its turn was stopped
+        judge_reason = self._reasons.pop(request_id, None)
+        if source == _JUDGE:
+            reason = reason or judge_reason
         if request_id in self._answered:
             self._answered.remove(request_id)
             return
         timer = self._settling.pop(request_id, None)
         if timer is not None:
             timer.cancel()
-            if call_id is not None:
-                told = {"toolCallId": call_id, "by": by if source is not None else "cli-rule"}
+            if call_id is not None and by is not None:
+                told = {"toolCallId": call_id, "by": by}
                 if decision == "deny":
                     told["decision"] = decision
+                if reason is not None:
+                    told["reason"] = reason
                 self._uplink.send(
                     SessionEvent(
                         session_id=self._uplink.id, event="permission.completed", data=raw(told)
@@ -271,6 +310,7 @@ class Permissions:
             timer.cancel()
         self._settling.clear()
         self._answered.clear()
+        self._reasons.clear()
         for request_id in self._shown:
             self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()

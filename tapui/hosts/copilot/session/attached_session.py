@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tapui.hosts.copilot.asks.own_questions import OwnQuestions
-from tapui.hosts.copilot.asks.permissions import Permissions, allows_all
+from tapui.hosts.copilot.asks.permissions import Permissions, allows_all, judged
 from tapui.hosts.copilot.asks.questions import Questions
 from tapui.hosts.copilot.connection import (
     SPOKEN,
@@ -335,7 +335,7 @@ class AttachedSession:
         match name:
             case "permission.requested":
                 if not data.get("resolvedByHook"):
-                    request = data["permissionRequest"]
+                    request = judged(data["permissionRequest"], data)
                     shell = shell_of(self._translator.tool_of(request.get("toolCallId")))
                     self._permissions.requested(data["requestId"], request, event.agent_id, shell)
             case "permission.completed":

@@ -5,13 +5,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.asks.permissions import Permissions
+from tapui.hosts.copilot.asks.permissions import Permissions, judged
 from tapui.hosts.copilot.asks.questions import Questions, plan_form
 from tapui.hosts.copilot.uplink import SessionUplink
-from tapui.wire.host import ApprovalRequest, ApprovalWithdraw
+from tapui.wire.host import ApprovalRequest, ApprovalWithdraw, SessionEvent
 from tapui.wire.message import Message
 from tests.rig.waiting import until_async
 
+WHY = "it only reads"
 DETAIL = {
     "summary": "Look, then leap",
     "planContent": "# The plan\n1. Look",
@@ -88,21 +89,71 @@ def test_an_answer_in_the_cli_says_what_it_was(
         (
             {"kind": "denied-by-permission-request-hook", "message": "no"},
             "host_policy",
-            ("cli-rule", "deny", "no"),
+            ("cli-hook", "deny", "no"),
         ),
+        (
+            {"kind": "denied-by-content-exclusion-policy", "path": "/x", "message": "secret"},
+            "host_policy",
+            ("cli-policy", "deny", "secret"),
+        ),
+        ({"kind": "approved"}, "host_policy", ("cli-policy", "approve", None)),
+        ({"kind": "approved"}, "assisted_approval", ("cli-judge", "approve", WHY)),
+        (
+            {"kind": "denied-interactively-by-user", "feedback": "it deletes"},
+            "assisted_approval",
+            ("cli-judge", "deny", "it deletes"),
+        ),
+        (
+            {"kind": "denied-no-approval-rule-and-could-not-request-from-user"},
+            "unattended_fallback",
+            ("cli-unattended", "deny", None),
+        ),
+        ({"kind": "approved"}, None, ("cli-unnamed", "approve", None)),
+        ({"kind": "approved"}, "of a newer CLI", ("cli-unnamed", "approve", None)),
         ({"kind": "cancelled", "reason": "Session aborted"}, None, (None, None, None)),
-        ({"kind": "of a newer CLI"}, None, ("cli", None, None)),
+        ({"kind": "of a newer CLI"}, None, ("cli-unnamed", None, None)),
+        (None, None, ("cli-unnamed", None, None)),
     ],
 )
-async def test_a_permission_answered_in_the_cli_says_what_it_was(
-    result: dict[str, Any], source: str | None, withdrawn: tuple[str | None, ...]
+async def test_a_permission_answered_in_the_cli_says_what_it_was_and_by_whom(
+    result: dict[str, Any] | None, source: str | None, withdrawn: tuple[str | None, ...]
 ) -> None:
+    by, decision, reason = withdrawn
     sent: list[Message] = []
     permissions = Permissions(uplink(sent))
-    permissions.requested("r1", {"kind": "url", "url": "https://example.org"})
+    judge = {"recommendation": "approve", "reason": WHY}
+    asked = {"kind": "url", "url": "https://example.org", "assistedApproval": judge}
+    permissions.requested("r1", asked)
     await until_async(lambda: bool(sent), what="the request is shown")
     permissions.completed("r1", "call-1", source, result)
-    assert sent[1] == ApprovalWithdraw("r1", *withdrawn)  # type: ignore[arg-type]
+    assert sent[1] == ApprovalWithdraw("r1", by, decision, reason)  # type: ignore[arg-type]
+    sent.clear()
+    permissions.requested("r2", asked)
+    permissions.completed("r2", "call-2", source, result)  # before it was shown
+    told = {"toolCallId": "call-2", "by": by, "decision": decision, "reason": reason}
+    if decision == "approve":
+        del told["decision"]
+    data = {name: value for name, value in told.items() if value is not None}
+    assert [msgspec.json.decode(one.data) for one in sent if isinstance(one, SessionEvent)] == (
+        [data] if by is not None else []
+    )
+
+
+@pytest.mark.parametrize("judge", [None, "approve", [], {}, {"reason": 7}, {"reason": ["x"]}])
+async def test_a_judge_who_says_nothing_readable_costs_no_request(judge: Any) -> None:
+    sent: list[Message] = []
+    permissions = Permissions(uplink(sent))
+    url = {"kind": "url", "url": "https://example.org"}
+    asked = judged(url, {"promptRequest": {"assistedApproval": judge}, "riskAssessment": {"x": 1}})
+    permissions.requested("r1", asked)
+    await until_async(lambda: bool(sent), what="the request is shown")
+    (shown,) = sent
+    assert isinstance(shown, ApprovalRequest)
+    told = {} if judge is None else {"assistedApproval": judge}
+    assert msgspec.json.decode(shown.detail) == {**url, **told, "riskAssessment": {"x": 1}}
+    permissions.completed("r1", "call-1", "assisted_approval", {"kind": "approved"})
+    assert sent[1] == ApprovalWithdraw("r1", "cli-judge", "approve", None)
+    assert judged(url, {"promptRequest": judge}) == url
 
 
 @pytest.mark.parametrize(("source", "takes"), [({}, True), ({"elicitationSource": "db"}, False)])
