@@ -6,13 +6,15 @@ from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalRequest,
     HookDecision,
     HookPreToolUse,
     HostAck,
@@ -51,6 +53,10 @@ class GatewayPlayed:
     """
 
     answers_hooks = True
+    rule: Literal["allow", "ask", "deny"] = "allow"
+    """What its rules say about each tool."""
+    says: Literal["approve", "deny"] | None = None
+    """What the person says to each request; None leaves it open."""
     goes_on: Callable[[TurnEnding], str | None] = staticmethod(lambda _: None)
     refuses: ErrorCode | None = None
     knows: Collection[str] | None = None
@@ -78,7 +84,10 @@ class GatewayPlayed:
             tag, of = str(type(message).__struct_config__.tag), message.session_id
             self.tell(Error(code, "refused", tag, message.id, session_id=of))
         elif isinstance(message, HookPreToolUse) and self.answers_hooks:
-            self.tell(HookDecision(message.id, "allow"))
+            reason = None if self.rule == "allow" else f"your rule: {self.rule}"
+            self.tell(HookDecision(message.id, self.rule, reason))
+        elif isinstance(message, ApprovalRequest) and self.says is not None:
+            self.tell(ApprovalAnswer(message.id, self.says))
         elif isinstance(message, PromptSubmitted) and self.answers_hooks:
             self.tell(PromptPrepared(message.id, [], {}))
         elif isinstance(message, TurnEnding) and self.answers_hooks:

@@ -97,6 +97,14 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     copilot.screen.wait_for("ask it is over")
     assert (copilot.cwd / "asked").exists()
 
+    copilot.screen.press("BTab", lambda: copilot.mode == "Plan")
+    copilot.screen.press("BTab", lambda: copilot.mode == "Autopilot")
+    model.script(*runs("ask there", "touch asked there"))
+    copilot.prompt("ask there")
+    tower.approve("touch asked there")
+    copilot.screen.wait_for("ask there is over")
+    assert (copilot.cwd / "there").exists()
+
 
 def test_a_rule_is_not_led_out_of_its_folder(
     copilot: Copilot, model: ModelServer, tower: TowerProcess

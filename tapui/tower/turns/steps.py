@@ -413,8 +413,9 @@ def reason_of(view: View, session_id: str, step: LiveStep) -> str:
     for event in view.life.get(session_id, ()):
         if event.event == "permission.completed":
             data = _data(event)
-            if data.get("toolCallId") == step.call_id and isinstance(data.get("reason"), str):
-                return data["reason"]
+            reason = data.get("reason")
+            if data.get("toolCallId") == step.call_id and isinstance(reason, str):
+                return reason
     return ""
 
 

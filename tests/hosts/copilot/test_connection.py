@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from tapui.hosts.copilot.asks.own_questions import OwnQuestions
-from tapui.hosts.copilot.asks.permissions import Permissions, allows_all, asks_about_extension
+from tapui.hosts.copilot.asks.permissions import Permissions, asks_about_extension, permission_mode
 from tapui.hosts.copilot.asks.questions import Questions
 from tapui.hosts.copilot.connection import (
     AttachError,
@@ -521,7 +521,7 @@ async def of_tapui(connection: CliConnection, session: CliSession) -> None:
     )
     await describe(connection, session, cwd="/code", report=print)
     await asks_for_trust(session, "/code")
-    await allows_all(session)
+    await permission_mode(session)
     await asks_about_extension(session)
     await is_processing(session)
     await look("l1", session)

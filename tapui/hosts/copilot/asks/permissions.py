@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tapui.hosts.copilot.connection import AttachError, CliSession, objects_of
+from tapui.hosts.copilot.connection import AttachError, CliSession, objects_of, text_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.word_leads import has_other_names, word_leads
 from tapui.wire.codec import raw
@@ -18,6 +18,8 @@ _LEADS_TIME = 2.0
 """Seconds within which it is found out where the words of a command lead."""
 ALLOW_ALL = "allow-all"
 """The CLI's word for asking about nothing."""
+ASSISTED = "assisted"
+"""The CLI's word for a model that judges requests before the person is asked."""
 _JUDGE = "assisted_approval"
 _BY_SOURCE = {
     "human_response": "cli",
@@ -64,13 +66,13 @@ _WISHED = frozenset({"capabilities", "environmentVariables", "extensionName", "n
 """Fields that the text of `wish` contains."""
 
 
-async def allows_all(session: CliSession) -> bool:
-    """Return whether the CLI asks about nothing; False also where it does not say."""
+async def permission_mode(session: CliSession) -> str | None:
+    """Return how the CLI asks for permissions; None where it does not say."""
     try:
         told = await session.ask("ask for its permissions", "session.permissions.getMode")
     except AttachError:
-        return False  # an older CLI; what it allows is then told as not known
-    return told.get("mode") == ALLOW_ALL
+        return None  # an older CLI; what it allows is then told as not known
+    return text_of(told, "mode")
 
 
 async def asks_about_extension(session: CliSession) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from tapui.hosts.copilot.asks.own_questions import OwnQuestions
-from tapui.hosts.copilot.asks.permissions import Permissions, allows_all, judged
+from tapui.hosts.copilot.asks.permissions import Permissions, judged, permission_mode
 from tapui.hosts.copilot.asks.questions import Questions
 from tapui.hosts.copilot.connection import (
     SPOKEN,
@@ -30,7 +30,7 @@ from tapui.hosts.copilot.session.objective import (
     objective_told,
     todos_told,
 )
-from tapui.hosts.copilot.session.opening import SessionOpening, is_past_trust
+from tapui.hosts.copilot.session.opening import SessionOpening, is_past_trust, mode_of
 from tapui.hosts.copilot.session.prompts import Outgoing
 from tapui.hosts.copilot.session.steering import Steering
 from tapui.hosts.copilot.session.toolset import Toolset
@@ -129,7 +129,8 @@ class AttachedSession:
         self._translator = translator = Translator(session_id, self.toolset.is_ours)
         self.hooks = CliHooks(
             own,
-            asks_nothing=lambda: translator.allows_all,
+            asker=translator.asker_of_rules,
+            call_of=translator.call_of,
             last_words=lambda: translator.last_words,
         )
         self._opening = SessionOpening(
@@ -161,12 +162,13 @@ class AttachedSession:
         session = await self._resume(connection)
         beginning, abilities = self._opening, self.steering.abilities
         self._ledger.keep_in(beginning.workspace_of(session) / "files" / "tap")
-        self._translator.allows_all = await allows_all(session)
+        self._translator.permission_mode = await permission_mode(session)
         abilities.look(session)
         opening = await beginning.open(
             connection, session, abilities, foreground=foreground, replaces=replaces
         )
         self._permissions.folder = opening.session.cwd
+        self._translator.mode = opening.session.mode
         self._opened = asyncio.get_running_loop().create_future()
         self._uplink.send(opening)
         try:
@@ -180,6 +182,9 @@ class AttachedSession:
     async def reattach(self, connection: CliConnection) -> None:
         """Join the session again over a new connection; raises `AttachError`."""
         session = await self._resume(connection)
+        self._translator.permission_mode = await permission_mode(session)
+        for update in self._translator.mode_is(await mode_of(session, self._uplink.report)):
+            self._uplink.send(update)
         await self._begin(session)
 
     async def _resume(self, connection: CliConnection) -> CliSession:
@@ -368,6 +373,8 @@ class AttachedSession:
                 self._steered(name, event)
             case _:
                 self._steered(name, event)
+                if name == "abort" and event.agent_id is None:
+                    self.hooks.stopped()
                 if name in _WRITTEN and event.agent_id is None:
                     self._live_text.close()
                 if name == "tool.execution_complete":
@@ -434,7 +441,8 @@ class AttachedSession:
 
     def answered(self, answer: ApprovalAnswer) -> bool:
         """The person decided; return whether that was about this session."""
-        return self._permissions.answered(answer) or self._questions.answered(answer)
+        parts = (self._permissions, self._questions, self.hooks)
+        return any(part.answered(answer) for part in parts)
 
     def _note(self, text: str) -> None:
         self.outgoing.line(text)

@@ -19,6 +19,9 @@ from tapui.wire import limits
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalRequest,
+    ApprovalWithdraw,
     HookDecision,
     HookPreToolUse,
     PromptHeld,
@@ -29,11 +32,15 @@ from tapui.wire.host import (
 )
 from tapui.wire.message import Error
 
+Asker = Literal["copilot", "hook", "tapui"]
+"""Who puts the question of a rule to the person: Copilot by itself, Copilot as the hook says so,
+or tapui while the hook waits."""
 REASON_LENGTH = 2_000
 """Characters of a refusal's reason: the CLI shows it, and the model reads it."""
 LEFT = "tapui is leaving the session and its providers cannot be asked; try again in a while"
 """The reason of what is refused at the end."""
 
+STOPPED = "the turn was stopped"
 LAST_WORDS = 4_000
 """Characters of what the agent wrote last that the gateway gets at a turn's end: the last."""
 
@@ -44,28 +51,32 @@ class CliHooks:
     """The hooks of one session.
 
     Nothing is asked until `open()`: what comes before waits, within its time. After `close()` the
-    session is no longer tapui's to govern, and every tool and prompt goes ahead. `asks_nothing`
-    says whether the CLI asks for no permission now, `last_words` what the agent wrote last in this
-    turn. The end of a turn waits for nothing: it is asked about while the session is open, and
-    ends without an answer.
+    session is no longer tapui's to govern, and every tool and prompt goes ahead. `asker` says who
+    puts the question of a rule to the person now, `call_of` which call a tool and its arguments
+    are, `last_words` what the agent wrote last in this turn. The end of a turn waits for nothing:
+    it is asked about while the session is open, and ends without an answer.
     """
 
     def __init__(
         self,
         uplink: SessionUplink,
         *,
-        asks_nothing: Callable[[], bool],
+        asker: Callable[[], Asker],
+        call_of: Callable[[str, Any], str | None] = lambda _tool, _args: None,
         last_words: Callable[[], str] = str,
     ) -> None:
         self._uplink = uplink
         self._timing = uplink.timing
-        self._asks_nothing = asks_nothing
+        self._asker = asker
+        self._call_of = call_of
         self._last_words = last_words
         self._is_closed = False
         self._is_guarded = True
         """Whether a rule or a gate may refuse a tool, as far as the gateway has said."""
         self._opened = asyncio.Event()
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
+        self._for_person: dict[str, asyncio.Future[str | None]] = {}
+        """Questions of rules to the person, by their ids: None allows, a text denies."""
         self._answering: set[asyncio.Task[Any]] = set()
         """The connection's tasks that wait for a hook here; each ends with the CLI's answer."""
 
@@ -111,6 +122,27 @@ class CliHooks:
         for id_, asked in self._asked.items():
             if not asked.done():
                 asked.set_result(HookDecision(id_, decision, reason=LEFT))
+        self._deny_all(LEFT)
+
+    def _deny_all(self, reason: str) -> None:
+        for for_person in self._for_person.values():
+            if not for_person.done():
+                for_person.set_result(reason)
+
+    def stopped(self) -> None:
+        """The turn was stopped: the CLI waits for its hooks until it can end it."""
+        self._deny_all(STOPPED)
+
+    def answered(self, answer: ApprovalAnswer) -> bool:
+        """Take the person's answer; return whether it is to a question from here."""
+        for_person = self._for_person.pop(answer.id, None)
+        if for_person is None:
+            return False
+        if not for_person.done():
+            why = "it was not answered in time" if answer.decision == "expired" else "denied"
+            is_yes = answer.decision == "approve"
+            for_person.set_result(None if is_yes else answer.reason or why)
+        return True
 
     async def _ask(
         self,
@@ -142,9 +174,9 @@ class CliHooks:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
         try:
-            async with asyncio.timeout(self._timing.decision):
+            async with asyncio.timeout(self._timing.decision) as limit:
                 await self._opened.wait()
-                return None if self._is_closed else await self._decide(given)
+                return None if self._is_closed else await self._decide(given, limit)
         except TimeoutError:
             text = (
                 f"tapui did not decide about {given.get('toolName')} in {self._timing.decision:g} s"
@@ -164,7 +196,9 @@ class CliHooks:
         self._uplink.report(f"{text}; it was refused", "warning")
         return _refusal(f"{text}. {advice}" if advice else text)
 
-    async def _decide(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+    async def _decide(
+        self, given: Mapping[str, Any], limit: asyncio.Timeout
+    ) -> dict[str, Any] | None:
         args = raw(_arguments(given["toolArgs"]))
         tool, session_id = given["toolName"], given["sessionId"]
         answer = await self._ask(HookPreToolUse(self._uplink.new_id(), session_id, tool, args))
@@ -175,15 +209,18 @@ class CliHooks:
         match answer:
             case HookDecision(decision="allow"):
                 return None  # not "allow", which would take the person's own prompt away
-            case HookDecision(decision="ask") if self._asks_nothing():
-                asks = {
-                    "permissionDecision": "ask",
-                    "permissionDecisionReason": _shown(answer.reason or ""),
-                }
-                return asks | {"additionalContext": answer.context} if answer.context else asks
             case HookDecision(decision="context" | "ask"):
-                # Where the CLI asks by itself, a question of ours would be a second one.
-                return {"additionalContext": answer.context} if answer.context else None
+                context = {"additionalContext": answer.context} if answer.context else {}
+                asker = self._asker() if answer.decision == "ask" else "copilot"
+                if asker == "hook":
+                    why = _shown(answer.reason or "")
+                    context |= {"permissionDecision": "ask", "permissionDecisionReason": why}
+                elif asker == "tapui":
+                    limit.reschedule(None)  # that takes as long as it takes
+                    denied = await self._ask_person(tool, given["toolArgs"], answer.reason or "")
+                    if denied is not None:
+                        return _refusal(denied)
+                return context or None
             case HookDecision():
                 return _refusal(answer.reason or "denied")
             case Error(code=ErrorCode.INVALID_SESSION):
@@ -191,6 +228,23 @@ class CliHooks:
             case _:
                 said = answer.message if isinstance(answer, Error) else "nothing"
                 return self._undecided(f"tapui could not decide: the gateway said {said}")
+
+    async def _ask_person(self, tool: str, args: Any, why: str) -> str | None:
+        """Ask in the tower whether a tool may run; return None for yes, else why not. It has the
+        form of the CLI's own question about a tool that a hook holds back."""
+        id_ = self._uplink.new_id()
+        asked = {"kind": "hook", "toolName": tool, "toolArgs": args, "hookMessage": why}
+        call_id = self._call_of(tool, args)
+        detail = asked if call_id is None else asked | {"toolCallId": call_id}
+        answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
+        self._for_person[id_] = answer
+        request = ApprovalRequest(id_, self._uplink.id, kind="permission", detail=raw(detail))
+        self._uplink.send(request)
+        try:
+            return await answer
+        finally:
+            if self._for_person.pop(id_, None) is not None:
+                self._uplink.send(ApprovalWithdraw(id_))
 
     # Prompts
 

@@ -29,6 +29,7 @@ from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.port import Report
 from tapui.wire.codec import raw
 from tapui.wire.host import HostSession, SessionEvent, SessionHistory, SessionOpen
+from tapui.wire.message import Mode
 
 _PAST_TRUST = frozenset({"session.mcp_servers_loaded", "user.message", "assistant.turn_start"})
 
@@ -184,6 +185,11 @@ async def told(answer: Awaitable[dict[str, Any]], report: Report) -> dict[str, A
     except AttachError as error:
         report(str(error), "warning")
         return {}
+
+
+async def mode_of(session: CliSession, report: Report) -> Mode | None:
+    asking = session.ask("ask for the session's mode", "session.metadata.snapshot")
+    return as_mode(text_of(await told(asking, report), "currentMode"))
 
 
 async def describe(

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
-from tapui.hosts.copilot.asks.permissions import ALLOW_ALL
+from tapui.hosts.copilot.asks.permissions import ALLOW_ALL, ASSISTED
 from tapui.hosts.copilot.connection import CliEvent, objects_of, text_of
 from tapui.hosts.copilot.session.history import OpenCall, changes
+from tapui.hosts.copilot.session.hooks import Asker
 from tapui.hosts.copilot.session.known_events import LEFT_ASIDE, TAKEN
 from tapui.hosts.copilot.session.prompts import (
     OWN_SOURCE,
@@ -111,8 +112,9 @@ class Translator:
         self.shells = Shells()
         self.sent = SentPrompts()
         """What this host had sent: whose prompts these are is known by them."""
-        self.allows_all = False
-        """Whether the CLI says that it asks about nothing."""
+        self.permission_mode: str | None = None
+        """How the CLI asks for permissions, by its own word, as far as it says."""
+        self.mode: Mode | None = None
         self.last_words = ""
         """The end of what the agent wrote last in its turn."""
         self._prompts: OrderedDict[str, str] = OrderedDict()
@@ -343,7 +345,26 @@ class Translator:
         return [SessionUpdate(session_id=self.session_id, **changes)]
 
     def _mode(self, event: CliEvent, data: Any) -> list[Message]:
-        return self._update(event, mode=as_mode(data.get("newMode")))
+        return self.mode_is(as_mode(data.get("newMode"))) if event.agent_id is None else []
+
+    def mode_is(self, mode: Mode | None) -> list[Message]:
+        if mode is None:
+            return []
+        self.mode = mode
+        return [SessionUpdate(session_id=self.session_id, mode=mode)]
+
+    def asker_of_rules(self) -> Asker:
+        """Return who asks the person what a rule wants to be asked. In autopilot Copilot denies
+        what it is to ask, and in assisted a model may answer."""
+        if self.mode == "autopilot" or self.permission_mode == ASSISTED:
+            return "tapui"
+        return "hook" if self.permission_mode == ALLOW_ALL else "copilot"
+
+    def call_of(self, tool: str, args: Any) -> str | None:
+        """Return the newest call under way of a tool with these arguments."""
+        wanted = (tool, args)
+        calls = reversed(self._calls.items())
+        return next((id_ for id_, call in calls if (call.tool, call.args) == wanted), None)
 
     def _model(self, event: CliEvent, data: Any) -> list[Message]:
         model = text_of(data, "newModel")
@@ -414,14 +435,13 @@ class Translator:
 
     def _unasked(self, call_id: str) -> list[Message]:
         """Return who allows a call that begins, where the CLI asks about nothing."""
-        if not self.allows_all:
+        if self.permission_mode != ALLOW_ALL:
             return []
         return self._event("permission.completed", toolCallId=call_id, by="allow-all")
 
     def _permission_mode(self, event: CliEvent, data: Any) -> list[Message]:
-        mode = data.get("mode")
-        self.allows_all = mode == ALLOW_ALL
-        return self._event(event.name, mode=mode)
+        self.permission_mode = text_of(data, "mode")
+        return self._event(event.name, mode=self.permission_mode)
 
     def _commands(self, event: CliEvent, data: Any) -> list[Message]:
         listed = objects_of(data, "commands")[: limits.MAX_IDS]

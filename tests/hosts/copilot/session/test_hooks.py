@@ -8,10 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from tapui.hosts.copilot.session.hooks import LEFT, CliHooks
+from tapui.hosts.copilot.session.hooks import LEFT, STOPPED, Asker, CliHooks
 from tapui.hosts.copilot.uplink import HostTiming, SessionUplink
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalWithdraw,
     HookDecision,
     HookPreToolUse,
     PromptHeld,
@@ -21,6 +23,7 @@ from tapui.wire.host import (
     TurnEnding,
 )
 from tapui.wire.message import Error, Message
+from tests.rig.waiting import until_async
 
 Answer = Callable[[Any], Message | None]
 
@@ -33,7 +36,7 @@ class Asked:
         self.reports: list[str] = []
         self.came = asyncio.Event()
         self._answer = answer
-        self.asks_nothing = False
+        self.asker: Asker = "copilot"
         uplink = SessionUplink(
             self._send,
             lambda: f"c{len(self.questions)}",
@@ -43,7 +46,10 @@ class Asked:
             spawn=asyncio.create_task,
         )
         self.hooks = CliHooks(
-            uplink, asks_nothing=lambda: self.asks_nothing, last_words=lambda: "all done"
+            uplink,
+            asker=lambda: self.asker,
+            call_of=lambda tool, args: f"{tool} {args}",
+            last_words=lambda: "all done",
         )
         self.answers = uplink.answers
 
@@ -305,16 +311,77 @@ async def test_a_section_stays_as_it_is_where_nobody_says_otherwise() -> None:
     assert [len(one.reports) for one in (refused, silent, early, left)] == [1, 1, 1, 0]
 
 
-async def test_what_a_rule_asks_about_is_asked_where_the_cli_asks_nothing() -> None:
-    asked = Asked(lambda one: HookDecision(one.id, "ask", "your rule asks", "and know this"))
-    asked.hooks.open()
-    assert await asked.tool() == {"additionalContext": "and know this"}
-    asked.asks_nothing = True
-    assert await asked.tool() == {
+def of_a_rule(asker: Asker, timing: HostTiming | None = None) -> Asked:
+    """Return hooks of a session in which a rule asks about each tool."""
+
+    def answer(question: Any) -> HookDecision | None:
+        if isinstance(question, HookPreToolUse):
+            return HookDecision(question.id, "ask", "your rule asks", "and know this")
+        return None
+
+    one = asked(answer, timing)
+    one.asker = asker
+    return one
+
+
+async def test_what_a_rule_asks_about_is_asked_by_copilot_where_it_asks_truly() -> None:
+    assert await of_a_rule("copilot").tool() == {"additionalContext": "and know this"}
+    assert await of_a_rule("hook").tool() == {
         "permissionDecision": "ask",
         "permissionDecisionReason": "your rule asks",
         "additionalContext": "and know this",
     }
+
+
+@pytest.mark.parametrize(
+    ("answer", "output"),
+    [
+        (ApprovalAnswer("c1", "approve"), {"additionalContext": "and know this"}),
+        (ApprovalAnswer("c1", "deny", reason="use pnpm"), refusal("use pnpm")),
+        (ApprovalAnswer("c1", "deny"), refusal("denied")),
+        (ApprovalAnswer("c1", "expired"), refusal("it was not answered in time")),
+    ],
+)
+async def test_elsewhere_tapui_asks_and_the_tool_waits_for_the_answer(
+    answer: ApprovalAnswer, output: dict[str, Any]
+) -> None:
+    one = of_a_rule("tapui", HostTiming(decision=0.01))  # the person may take longer
+    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
+    await until_async(lambda: len(one.questions) == 2, what="the question")
+    assert one.questions[1].kind == "permission"
+    assert msgspec.json.decode(one.questions[1].detail) == {
+        "kind": "hook",
+        "toolName": "bash",
+        "toolArgs": {"command": "npm ci"},
+        "hookMessage": "your rule asks",
+        "toolCallId": "bash {'command': 'npm ci'}",
+    }
+    assert not one.hooks.answered(ApprovalAnswer("c0", "approve"))
+    assert one.hooks.answered(answer)
+    assert not one.hooks.answered(answer)
+    assert await tool == output
+    assert len(one.questions) == 2
+
+
+@pytest.mark.parametrize(
+    ("end", "why"),
+    [
+        (lambda hooks: hooks.stopped(), STOPPED),
+        (lambda hooks: hooks.hold(), LEFT),
+        (lambda hooks: hooks.close(), LEFT),
+        (lambda hooks: asyncio.ensure_future(hooks.leave(is_lost=True)), LEFT),
+    ],
+    ids=["the turn is stopped", "connection lost", "closed", "gateway lost"],
+)
+async def test_a_question_that_nobody_can_answer_any_more_is_a_no(
+    end: Callable[[CliHooks], object], why: str
+) -> None:
+    one = of_a_rule("tapui")
+    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
+    await until_async(lambda: len(one.questions) == 2, what="the question")
+    end(one.hooks)
+    assert await tool == refusal(why)
+    assert one.questions[2:] == [ApprovalWithdraw("c1")]
 
 
 # Ends of turns
