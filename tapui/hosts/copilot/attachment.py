@@ -13,6 +13,7 @@ from tapui.hosts.copilot.connection import (
     CliConnection,
     LostError,
     NoAnswerError,
+    ProtocolError,
     text_of,
 )
 from tapui.hosts.copilot.finding.discovery import (
@@ -167,6 +168,9 @@ class Attachment:
                 if self._is_gone():
                     reason = _GONE
                     return
+                if self._connection is not None and self._connection.refusal is not None:
+                    reason = str(self._connection.refusal)
+                    raise self._connection.refusal
                 for session in self.sessions.values():
                     session.lost()
                 pause = await self._paused(pause, time.monotonic() - began)
@@ -214,7 +218,7 @@ class Attachment:
             except NoAnswerError:
                 self._answers(is_silent=True)  # it is stopped, or very busy
                 continue
-            except LostError:
+            except (LostError, ProtocolError):
                 return
             self._answers(is_silent=False)
             await asyncio.sleep(PING_INTERVAL)

@@ -157,6 +157,11 @@ class CliSession:
             told = await self.ask(what, method)
         return any(tool.get("name") == name for tool in objects_of(told, "tools"))
 
+    def lacks(self, missing: str) -> None:
+        """End the conversation: the CLI let us join and did not understand how."""
+        if self._connection.protocol != SPOKEN[0]:
+            self._connection.refuse(missing)
+
     async def leave(self) -> None:
         """Take our tools and hooks away; the session ends unless another client has it."""
         left = await self.ask("leave the session", "session.detach")
@@ -196,6 +201,8 @@ class CliConnection:
     ) -> None:
         self.protocol = 0
         self.sessions: dict[str, CliSession] = {}
+        self.refusal: ProtocolError | None = None
+        """Why this side has ended the conversation."""
         self._name = "Copilot CLI"
         """The CLI with its version."""
         self._process = process
@@ -311,7 +318,7 @@ class CliConnection:
         except RpcNoAnswerError:
             raise NoAnswerError(f"{what}: no answer from the CLI within {within:g} s") from None
         except RpcLostError as error:
-            raise LostError(f"{what}: {error}") from None
+            raise self.refusal or LostError(f"{what}: {error}") from None
         except RpcRefusedError as error:
             if error.code == METHOD_NOT_FOUND or "Unhandled method" in str(error):
                 raise UnknownMethodError(f"{what}: this Copilot CLI does not know that") from None
@@ -319,10 +326,11 @@ class CliConnection:
         return result if isinstance(result, dict) else {}
 
     async def ping(self, *, within: float) -> None:
-        """Return once the CLI answers, in any way. Raises `NoAnswerError` and `LostError`."""
+        """Return once the CLI answers, in any way. Raises `NoAnswerError`, `LostError` and
+        `ProtocolError`."""
         try:
             await self.ask("ping", "ping", _PING, within=within)
-        except (NoAnswerError, LostError):
+        except (NoAnswerError, LostError, ProtocolError):
             raise
         except AttachError as error:
             _log.debug("%s", error)
@@ -372,17 +380,22 @@ class CliConnection:
             if not missing and lacking is not None:
                 missing = await lacking(session)
             if missing:
-                raise ProtocolError(
-                    f"{self._name} (protocol {self.protocol}) let tapui join a session and left "
-                    f"aside {missing}",
-                    UPDATE,
-                )
+                raise self._left_aside(missing)
             await session.ask("take a tool back", "session.tools.set", tools=[])
         except BaseException:
             with contextlib.suppress(AttachError):  # it was not joined as it should be
                 await session.leave()
             raise
         return session
+
+    def _left_aside(self, missing: str, *, is_final: bool = False) -> ProtocolError:
+        text = f"{self._name} (protocol {self.protocol}) let tapui join a session and left aside"
+        return ProtocolError(f"{text} {missing}", UPDATE, is_final=is_final)
+
+    def refuse(self, missing: str) -> None:
+        """End the conversation, as the CLI left aside how a session was joined."""
+        self.refusal = self._left_aside(missing, is_final=True)
+        self._rpc.close()
 
     def forget(self, session: CliSession) -> None:
         """Take nothing more of a session; one that was joined anew stays."""

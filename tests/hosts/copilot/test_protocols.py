@@ -19,7 +19,13 @@ from tapui.hosts.copilot.finding.discovery import Process
 from tapui.hosts.copilot.finding.unattached_sessions import RetryLog
 from tapui.hosts.copilot.own.own_session import OwnSession, StartError
 from tapui.hosts.copilot.uplink import HostTiming
-from tapui.wire.host import SessionOpen, SessionsUnattached, SessionUpdate
+from tapui.wire.host import (
+    SessionClose,
+    SessionEvent,
+    SessionOpen,
+    SessionsUnattached,
+    SessionUpdate,
+)
 from tapui.wire.steering import SessionStart
 from tests.hosts.cli_played import CliPlayed
 from tests.hosts.gateway import GatewayPlayed, HostThread
@@ -185,3 +191,46 @@ def test_a_connection_that_is_lost_as_soon_as_it_is_made_is_made_again_after_pau
             until(lambda: reports(host).count(back) == times, what="it is back")  # noqa: B023
         told = [text for text in reports(host) if "is lost at once" in text]
         assert len(told) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "asks_first", "success", "is_left"),
+    [
+        (4, False, True, True),
+        (4, True, True, False),
+        (4, False, False, False),
+        (3, False, True, False),  # whose names are its own
+    ],
+    ids=["not asked", "asked", "failed before", "protocol 3"],
+)
+def test_a_cli_that_runs_a_tool_without_our_hook_is_left(
+    cli: CliPlayed,
+    copilot_home: Path,
+    protocol: int,
+    asks_first: bool,
+    success: bool,
+    is_left: bool,
+) -> None:
+    cli.greeting = {"protocolVersion": protocol, "version": "1.0.117"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=HostTiming(scan=0.05)) as host:
+        gateway.wait(SessionOpen)
+        before: dict[str, Any] = {"toolCallId": "t0", "result": {}, "success": True}
+        cli.happens("s1", "tool.execution_complete", **before)  # it began before we came
+        cli.happens("s1", "tool.execution_start", toolCallId="t1", toolName="bash", arguments={})
+        if asks_first:
+            assert cli.hook("s1", "preToolUse", toolName="bash", toolArgs={}) is None
+        ended = {"toolCallId": "t1", "result": {}, "success": success}
+        cli.happens("s1", "tool.execution_complete", **ended)
+        if not is_left:
+            gateway.wait(SessionEvent, event="tool.execution_complete")
+            assert cli.hook("s1", "preToolUse", toolName="bash", toolArgs={}) is None
+            assert not gateway.of(SessionClose)
+            return
+        why = "Copilot CLI 1.0.117 (protocol 4) let tapui join a session and left aside its hooks"
+        assert gateway.wait(SessionClose).reason == why
+        told = gateway.wait(SessionsUnattached, lambda one: one.unattached)
+        assert told.unattached[0].why == why
+        until(lambda: not cli.connections, what="the end of the connection")
+        (target,) = host.run_in_loop(host.host.retry_log.targets)
+        assert host.host.retry_log._of[target].again_at == math.inf

@@ -53,6 +53,7 @@ _EARLY = 1_000
 _SEEN = 2_000
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which the agent no longer writes the message of which it streamed pieces."""
+_CALLS = frozenset({"tool.execution_start", "tool.execution_complete"})
 _TRUST = "trust this folder?"
 _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
@@ -152,6 +153,8 @@ class AttachedSession:
         self._objective = objective_told(own)
         self._todos = todos_told(own)
         self._asked_there = ""
+        self._unasked: str | None = None
+        """A call under way of which no hook was asked, until one was."""
 
     # Coming and going
 
@@ -191,6 +194,7 @@ class AttachedSession:
         # What the CLI tells again of the time before this moment is history.
         self._since = datetime.now(UTC)
         self._early = deque(maxlen=_EARLY)
+        self.hooks.has_run, self._unasked = False, None
         part = Participation(self._happened, self.hooks.handlers(), self.hooks.section)
         if self._joining is not None:
             return await self._joining(connection, part)
@@ -373,6 +377,8 @@ class AttachedSession:
                 self._steered(name, event)
             case _:
                 self._steered(name, event)
+                if name in _CALLS and not self.hooks.has_run:
+                    self._check_hooks(event)
                 if name == "abort" and event.agent_id is None:
                     self.hooks.stopped()
                 if name in _WRITTEN and event.agent_id is None:
@@ -383,6 +389,16 @@ class AttachedSession:
                     if isinstance(message, SessionUpdate) and isinstance(message.cwd, str):
                         self._permissions.folder = message.cwd
                     self._uplink.send(message)
+
+    def _check_hooks(self, event: CliEvent) -> None:
+        """Leave a CLI that runs a tool without the hook before it: no rule would hold."""
+        call_id = text_of(event.data, "toolCallId")
+        if event.name == "tool.execution_start":
+            self._unasked = self._unasked or call_id
+        elif call_id == self._unasked:
+            self._unasked = None
+            if event.data.get("success") is True and self._uplink.session is not None:
+                self._uplink.session.lacks("its hooks")
 
     def _steered(self, name: str, event: CliEvent) -> None:
         """Let orders know what they wait for."""

@@ -70,6 +70,8 @@ class CliHooks:
         self._asker = asker
         self._call_of = call_of
         self._last_words = last_words
+        self.has_run = False
+        """Whether the CLI has asked about a tool."""
         self._is_closed = False
         self._is_guarded = True
         """Whether a rule or a gate may refuse a tool, as far as the gateway has said."""
@@ -170,6 +172,7 @@ class CliHooks:
     # Tools
 
     async def _before_tool(self, given: Mapping[str, Any]) -> dict[str, Any] | None:
+        self.has_run = True
         if (task := asyncio.current_task()) is not None:
             self._answering.add(task)
             task.add_done_callback(self._answering.discard)
