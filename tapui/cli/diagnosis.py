@@ -432,6 +432,9 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
             allow = command(f"emitters allow {FOLDER_TOOLS} --folder {folder}")
             yield _unallowed_tools(waiting.folder, waiting.why, allow)
     for session in filter(is_open, state.sessions.values()):
+        if session.program is not None:
+            text = f"session {session.label or session.id}: attached to {session.program}"
+            yield DoctorFinding("session", "ok", safe_text(text))
         known = state.modes.get(session.id)
         if known is not None and known.refused is not None and known.refused.decided_by == "nobody":
             name = session.label or session.id

@@ -110,6 +110,10 @@ class Poster:
             connection.request("POST", self._endpoint.path, body, headers)
             answer = connection.getresponse()
             data = answer.read(_ANSWER_BYTES + 1)
+        except (OSError, http.client.HTTPException, ValueError):
+            if is_late.is_set():
+                raise TimeoutError from None  # it ended as we cut it off
+            raise
         finally:
             guard.cancel()
         if is_late.is_set():

@@ -138,6 +138,8 @@ class HostSession(WireStruct):
     pid: Number | None = None
     headless: bool = False
     """Whether it lives in a process of the host's, without a screen of its own."""
+    program: Text | None = None
+    """What the session lives in, with its version and how its host speaks to it."""
     start: Id | None = None
     """The `session.start` that it answers."""
     mcp_servers: Ids | None = None

@@ -244,6 +244,8 @@ class Session(WireStruct):
     """Whether its program answers nothing for now: it is stopped, or hangs."""
     headless: bool = False
     """Whether it was started here, without a screen of its own."""
+    program: str | None = None
+    """What it lives in, and how its host speaks to it, as that says."""
     unattended: bool = False
     """Whether no person is asked in it: what no rule allows is denied."""
     started_by: str | None = None

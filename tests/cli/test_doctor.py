@@ -212,12 +212,15 @@ async def test_it_says_why_a_program_cannot_be_spoken_to(home: Home, gateway: Ga
         await Host.hello(gateway.url, gateway.internal_token) as host,
         await Tower.hello(gateway.url, gateway.internal_token) as tower,
     ):
+        await host.open("s2", label="two", program="Copilot CLI 1.0.102, protocol 3")
         await host.send({"type": "sessions.unattached", "unattached": [apart]})
         await tower.event("sessions.unattached")
         done = await asyncio.to_thread(home.run, "doctor", "--json")
         status = await asyncio.to_thread(home.run, "status")
         check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
-    (found,) = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "session"]
+    told = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "session"]
+    found, attached = told
+    assert attached["text"] == "session two: attached to Copilot CLI 1.0.102, protocol 3"
     assert found["text"].startswith(f"session s1 (pid 1) is not attached: {why}")
     assert "\u202e" not in found["text"]
     assert found["command"] == "copilot update"

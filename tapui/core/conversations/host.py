@@ -436,6 +436,7 @@ class HostConversation(CorePart):
                 can=wanted.can or [],
                 cannot=wanted.cannot or {},
                 headless=wanted.headless,
+                program=wanted.program,
                 unattended=wanted.unattended,
                 budget=self.spending.default,
             ),

@@ -275,6 +275,12 @@ class CliConnection:
         self.protocol = int(protocol)
 
     @property
+    def program(self) -> str:
+        """The CLI, its version and protocol, and whose names it is sent where these differ."""
+        form = "" if self.protocol == SPOKEN[0] else f", with the names of {SPOKEN[0]}"
+        return f"{self._name}, protocol {self.protocol}{form}"
+
+    @property
     def pid(self) -> int | None:
         """The process of ours that it is."""
         return None if self._process is None else self._process.pid

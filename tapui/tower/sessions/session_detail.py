@@ -232,6 +232,7 @@ class SessionDetail(DetailView):
             *fact("reason", session.reason),
             *fact("host", session.host),
             *fact("runs", _headless(session)),
+            *fact("program", session.program),
             *fact("id", session.id),
             *fact("workspace", session.workspace),
         ]

@@ -77,6 +77,7 @@ class SessionOpening:
                 headless=self.is_headless,
                 sections=True if self.is_headless else None,
                 start=self.start,
+                program=connection.program,
                 **described,
             )
         )
