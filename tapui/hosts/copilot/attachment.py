@@ -169,7 +169,6 @@ class Attachment:
                     reason = _GONE
                     return
                 if self._connection is not None and self._connection.refusal is not None:
-                    reason = str(self._connection.refusal)
                     raise self._connection.refusal
                 for session in self.sessions.values():
                     session.lost()
@@ -179,6 +178,9 @@ class Attachment:
                     return
                 if not await self._reconnect():
                     return
+        except ProtocolError as error:
+            reason = str(error)
+            raise
         finally:
             self._close_sessions(reason)
             self._tasks.cancel()
@@ -240,6 +242,8 @@ class Attachment:
                 continue
             try:
                 await self._rejoin(await self._open())
+            except ProtocolError:
+                raise
             except AttachError:
                 continue  # the last failure is reported when the attempts are over
             return True
@@ -266,6 +270,8 @@ class Attachment:
         """
         try:
             await session.reattach(connection)
+        except ProtocolError:
+            raise
         except AttachError as error:
             await connection.ping(within=self._timing.ping)
             self._uplink.report(f"session {session.id}: {error}; it is closed here", "warning")
@@ -292,9 +298,11 @@ class Attachment:
             await session.attach(
                 connection, foreground=session_id == self._foreground, replaces=replaces
             )
-        except BaseException:
+        except BaseException as error:
             self.sessions.pop(session_id, None)
             session.close("attaching failed")
+            if isinstance(error, ProtocolError):
+                connection.refuse(error)  # so would be all of its sessions
             raise
         finally:
             self._joining.discard(session_id)

@@ -160,7 +160,7 @@ class CliSession:
     def lacks(self, missing: str) -> None:
         """End the conversation: the CLI let us join and did not understand how."""
         if self._connection.protocol != SPOKEN[0]:
-            self._connection.refuse(missing)
+            self._connection.refuse(self._connection.left_aside(missing, is_final=True))
 
     async def leave(self) -> None:
         """Take our tools and hooks away; the session ends unless another client has it."""
@@ -386,21 +386,24 @@ class CliConnection:
             if not missing and lacking is not None:
                 missing = await lacking(session)
             if missing:
-                raise self._left_aside(missing)
+                raise self.left_aside(missing)
             await session.ask("take a tool back", "session.tools.set", tools=[])
-        except BaseException:
+        except BaseException as error:
             with contextlib.suppress(AttachError):  # it was not joined as it should be
                 await session.leave()
+            self.forget(session)
+            if isinstance(error, UnknownMethodError):
+                raise self.left_aside(f"the look at its tools ({error})") from None
             raise
         return session
 
-    def _left_aside(self, missing: str, *, is_final: bool = False) -> ProtocolError:
+    def left_aside(self, missing: str, *, is_final: bool = False) -> ProtocolError:
         text = f"{self._name} (protocol {self.protocol}) let tapui join a session and left aside"
         return ProtocolError(f"{text} {missing}", UPDATE, is_final=is_final)
 
-    def refuse(self, missing: str) -> None:
-        """End the conversation, as the CLI left aside how a session was joined."""
-        self.refusal = self._left_aside(missing, is_final=True)
+    def refuse(self, refusal: ProtocolError) -> None:
+        """End the conversation, as the CLI and tapui do not understand each other."""
+        self.refusal = refusal
         self._rpc.close()
 
     def forget(self, session: CliSession) -> None:

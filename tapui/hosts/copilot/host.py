@@ -6,13 +6,18 @@ and cannot reach is listed for the tower with the command that makes it reachabl
 
 import asyncio
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tapui.hosts.copilot.attachment import SHORT, Attachment, DoorAttachment
 from tapui.hosts.copilot.connection import AttachError, ProtocolError
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process
-from tapui.hosts.copilot.finding.unattached_sessions import RetryLog, SeenSessions, Target
+from tapui.hosts.copilot.finding.unattached_sessions import (
+    AttachRefusal,
+    RetryLog,
+    SeenSessions,
+    Target,
+)
 from tapui.hosts.copilot.own.headless import HeadlessServer
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import HostTiming, Uplink
@@ -173,16 +178,27 @@ class CopilotHost:
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:
             self._look_at_port(self._only, found)
-            self._seen.tell(self._send, found, [])
+            self._seen.tell(self._send, found, [], self._refusals(found, [self._only]))
         else:
             for cli in found:
                 self._look_at(cli)
             doors = {door for cli in found for door in cli.doors}
             self.retry_log.keep({cli.process for cli in found} | doors)
             apart = [one for one in found if one.process not in self.attachments]
-            of_all = ((cli, self.retry_log.refusal([cli.process, *cli.doors])) for cli in apart)
-            refused = {cli.process: refusal for cli, refusal in of_all if refusal is not None}
-            self._seen.tell(self._send, found, apart, refused)
+            self._seen.tell(self._send, found, apart, self._refusals(found))
+
+    def _refusals(
+        self, found: Iterable[Cli], ports: Iterable[int] = ()
+    ) -> dict[str, AttachRefusal]:
+        """Return why sessions are not attached to, by their ids."""
+        attached = {session.id for session in self._sessions() if session.is_open}
+        refused: dict[str, AttachRefusal] = {}
+        for cli in found:
+            named = [port for port in ports if port in cli.ports]
+            refusal = self.retry_log.refusal([cli.process, *cli.doors, *named])
+            if refusal is not None:
+                refused |= dict.fromkeys(set(cli.sessions) - attached, refusal)
+        return refused
 
     def _tell_looked(self, key: Target | None = None) -> None:
         """Tell that the first look is over once nothing of it is waited for any more. `key` is
@@ -279,6 +295,8 @@ class CopilotHost:
         """Note whether an attachment that has ended held for a while, or its CLI drops us at
         once: then it is tried again after a pause."""
         process = attachment.process
+        if self._closed.is_set():
+            return
         if lasted >= SHORT or process is None or not process.is_alive():
             self.retry_log.over(key)
         else:

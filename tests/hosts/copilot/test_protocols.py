@@ -114,9 +114,32 @@ def test_a_session_whose_cli_left_the_join_aside_is_left(
 
 def test_a_session_that_cannot_be_looked_at_is_left(cli: CliPlayed, copilot_home: Path) -> None:
     cli.unknown = {"session.tools.getCurrentMetadata"}
-    with HostThread(GatewayPlayed(), copilot_home) as host:
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home):
         until(lambda: cli.asked("session.detach"), what="it is left")
-        until(lambda: reports(host), what="a report")
+        (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
+    assert "left aside the look at its tools" in str(told.why)
+
+
+def test_a_port_that_was_named_is_told_with_its_refusal(cli: CliPlayed, copilot_home: Path) -> None:
+    cli.greeting = {"protocolVersion": 5, "version": "1.0.217"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, port=cli.port, timing=HostTiming(scan=0.05)):
+        (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
+    assert (told.id, "speaks protocol 5" in str(told.why)) == ("s1", True)
+
+
+def test_a_session_that_comes_later_and_is_not_understood_ends_the_conversation(
+    copilot_home: Path,
+) -> None:
+    gateway = GatewayPlayed()
+    with CliPlayed(copilot_home, "s1", "s2") as cli:
+        cli.greeting = {"protocolVersion": 4, "version": "1.0.117"}
+        cli.broken = {"s2"}
+        with HostThread(gateway, copilot_home, timing=HostTiming(scan=0.05)):
+            told = gateway.wait(SessionsUnattached, lambda one: len(one.unattached) == 2)
+            assert "session s2 is corrupt" in str(told.unattached[0].why)
+            assert gateway.wait(SessionClose).session_id == "s1"
 
 
 def test_a_cli_that_refuses_each_join_is_named(cli: CliPlayed, copilot_home: Path) -> None:

@@ -114,3 +114,17 @@ def test_the_mode_is_known_again_after_a_connection_that_was_lost(
     gateway.wait(SessionUpdate, mode="autopilot", session_id="s1")
     assert cli.hook("s1", "preToolUse", **TOOL) is None
     assert len(gateway.of(ApprovalRequest)) == 1
+
+
+@pytest.mark.parametrize("mode", ["assisted"])
+def test_how_it_asks_stays_known_where_it_does_not_say_so_again(
+    cli: CliPlayed, gateway: GatewayPlayed
+) -> None:
+    gateway.rule, gateway.says = "ask", "approve"
+    cli.hook("s1", "preToolUse", **TOOL)
+    cli.unknown = {"session.permissions.getMode"}
+    cli.drop()
+    gateway.wait(SessionUpdate, tools_revision=0)
+    until(lambda: len(cli.asked("session.resume")) == 2, what="it is joined again")
+    assert cli.hook("s1", "preToolUse", **TOOL) is None
+    assert len(gateway.of(ApprovalRequest)) == 2

@@ -6,7 +6,14 @@ import os
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tapui.hosts.copilot.connection import AttachError, CliSession, objects_of, text_of
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliSession,
+    LostError,
+    NoAnswerError,
+    objects_of,
+    text_of,
+)
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.hosts.word_leads import has_other_names, word_leads
 from tapui.wire.codec import raw
@@ -67,9 +74,12 @@ _WISHED = frozenset({"capabilities", "environmentVariables", "extensionName", "n
 
 
 async def permission_mode(session: CliSession) -> str | None:
-    """Return how the CLI asks for permissions; None where it does not say."""
+    """Return how the CLI asks for permissions; None where it does not know the question. Raises
+    `NoAnswerError` and `LostError`."""
     try:
         told = await session.ask("ask for its permissions", "session.permissions.getMode")
+    except (NoAnswerError, LostError):
+        raise
     except AttachError:
         return None  # an older CLI; what it allows is then told as not known
     return text_of(told, "mode")

@@ -20,7 +20,7 @@ from tapui.wire.subjects import Unattached
 
 
 class AttachRefusal(NamedTuple):
-    """Why a CLI is not attached to until it is started anew, and the command that may change it."""
+    """Why a CLI is not attached to, and the command that may change it."""
 
     why: str
     hint: str
@@ -44,18 +44,18 @@ class SeenSessions:
         send: Callable[[Message], None],
         found: Iterable[Cli],
         apart: list[Cli],
-        refused: Mapping[Process, AttachRefusal] = MappingProxyType({}),
+        refused: Mapping[str, AttachRefusal] = MappingProxyType({}),
     ) -> None:
         """Tell of the CLIs that were `found`; of these, nothing is attached to `apart`, and some
-        are `refused`."""
-        open_ = [cli for cli in apart if cli.process not in refused]
-        listed = unattached(open_, self._copilot_home, with_ports=self._with_ports)
-        listed += [
+        sessions are `refused`."""
+        listed = [
             Unattached(id_, cli.cwd, cli.process.pid, refusal.hint, why=refusal.why)
             for cli in found
-            if (refusal := refused.get(cli.process)) is not None
             for id_ in cli.sessions
+            if (refusal := refused.get(id_)) is not None
         ]
+        others = unattached(apart, self._copilot_home, with_ports=self._with_ports)
+        listed += [session for session in others if session.id not in refused]
         del listed[limits.MAX_UNATTACHED :]
         news = SessionsUnattached(unattached=listed, ports=ports_of(found))
         if news != self.told:

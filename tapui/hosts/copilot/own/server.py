@@ -6,7 +6,13 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from tapui.hosts.copilot.connection import NO_CLI, AttachError, CliConnection, NoCliError
+from tapui.hosts.copilot.connection import (
+    NO_CLI,
+    AttachError,
+    CliConnection,
+    NoCliError,
+    ProtocolError,
+)
 from tapui.runtime.children.lines import LastWords
 from tapui.runtime.processes.status import INSIDE
 
@@ -54,6 +60,9 @@ async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> CliCon
     connection = CliConnection(process.stdout, process.stdin, process=process)
     try:
         await connection.greet(what, within=START_TIME)
+    except ProtocolError as error:
+        await connection.close()
+        raise AttachError(f"{error} ({error.hint})") from None
     except AttachError as error:
         await connection.close()
         last = await said.line()

@@ -1,6 +1,7 @@
 """One attached session: reports its events to the gateway and carries out the gateway's orders."""
 
 import asyncio
+import contextlib
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -185,7 +186,9 @@ class AttachedSession:
     async def reattach(self, connection: CliConnection) -> None:
         """Join the session again over a new connection; raises `AttachError`."""
         session = await self._resume(connection)
-        self._translator.permission_mode = await permission_mode(session)
+        with contextlib.suppress(AttachError):  # it counts as unchanged
+            told = await permission_mode(session)
+            self._translator.permission_mode = told or self._translator.permission_mode
         for update in self._translator.mode_is(await mode_of(session, self._uplink.report)):
             self._uplink.send(update)
         await self._begin(session)
@@ -233,6 +236,7 @@ class AttachedSession:
         early, self._early = self._early or (), None
         for event in early:
             self._tell(event)
+        self._unasked = None  # it may have begun before our hooks were there
         self.hooks.open()
         self.outgoing.send_on()
 
@@ -395,7 +399,7 @@ class AttachedSession:
         call_id = text_of(event.data, "toolCallId")
         if event.name == "tool.execution_start":
             self._unasked = self._unasked or call_id
-        elif call_id == self._unasked:
+        elif call_id is not None and call_id == self._unasked:
             self._unasked = None
             if event.data.get("success") is True and self._uplink.session is not None:
                 self._uplink.session.lacks("its hooks")

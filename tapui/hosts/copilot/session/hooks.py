@@ -33,8 +33,8 @@ from tapui.wire.host import (
 from tapui.wire.message import Error
 
 Asker = Literal["copilot", "hook", "tapui"]
-"""Who puts the question of a rule to the person: Copilot by itself, Copilot as the hook says so,
-or tapui while the hook waits."""
+"""Who puts the question of a rule to the person: Copilot by itself, Copilot because a `hook` wants
+it, or tapui while the hook waits."""
 REASON_LENGTH = 2_000
 """Characters of a refusal's reason: the CLI shows it, and the model reads it."""
 LEFT = "tapui is leaving the session and its providers cannot be asked; try again in a while"
@@ -79,6 +79,8 @@ class CliHooks:
         self._asked: dict[str, asyncio.Future[_Answer]] = {}
         self._for_person: dict[str, asyncio.Future[str | None]] = {}
         """Questions of rules to the person, by their ids: None allows, a text denies."""
+        self._denial = (0, "")
+        """How often all of these were denied at once, and why the last time."""
         self._answering: set[asyncio.Task[Any]] = set()
         """The connection's tasks that wait for a hook here; each ends with the CLI's answer."""
 
@@ -127,6 +129,7 @@ class CliHooks:
         self._deny_all(LEFT)
 
     def _deny_all(self, reason: str) -> None:
+        self._denial = self._denial[0] + 1, reason
         for for_person in self._for_person.values():
             if not for_person.done():
                 for_person.set_result(reason)
@@ -202,7 +205,7 @@ class CliHooks:
     async def _decide(
         self, given: Mapping[str, Any], limit: asyncio.Timeout
     ) -> dict[str, Any] | None:
-        args = raw(_arguments(given["toolArgs"]))
+        denial, args = self._denial, raw(_arguments(given["toolArgs"]))
         tool, session_id = given["toolName"], given["sessionId"]
         answer = await self._ask(HookPreToolUse(self._uplink.new_id(), session_id, tool, args))
         if isinstance(answer, Error) and session_id != self._uplink.id:
@@ -218,6 +221,8 @@ class CliHooks:
                 if asker == "hook":
                     why = _shown(answer.reason or "")
                     context |= {"permissionDecision": "ask", "permissionDecisionReason": why}
+                elif asker == "tapui" and denial != self._denial:
+                    return _refusal(self._denial[1])  # meanwhile
                 elif asker == "tapui":
                     limit.reschedule(None)  # that takes as long as it takes
                     denied = await self._ask_person(tool, given["toolArgs"], answer.reason or "")
@@ -236,16 +241,23 @@ class CliHooks:
         """Ask in the tower whether a tool may run; return None for yes, else why not. It has the
         form of the CLI's own question about a tool that a hook holds back."""
         id_ = self._uplink.new_id()
-        asked = {"kind": "hook", "toolName": tool, "toolArgs": args, "hookMessage": why}
+        asked = {"kind": "hook", "toolName": tool, "toolArgs": _arguments(args), "hookMessage": why}
         call_id = self._call_of(tool, args)
         detail = asked if call_id is None else asked | {"toolCallId": call_id}
         answer: asyncio.Future[str | None] = asyncio.get_running_loop().create_future()
         self._for_person[id_] = answer
+
+        def on_refusal(error: Error) -> None:
+            if self._for_person.pop(id_, None) is not None and not answer.done():
+                answer.set_result(f"tapui could not ask you about it: {error.message}")
+
+        self._uplink.answers[id_] = on_refusal
         request = ApprovalRequest(id_, self._uplink.id, kind="permission", detail=raw(detail))
         self._uplink.send(request)
         try:
             return await answer
         finally:
+            del self._uplink.answers[id_]
             if self._for_person.pop(id_, None) is not None:
                 self._uplink.send(ApprovalWithdraw(id_))
 

@@ -37,6 +37,7 @@ class Asked:
         self.came = asyncio.Event()
         self._answer = answer
         self.asker: Asker = "copilot"
+        self.answer_later = False
         uplink = SessionUplink(
             self._send,
             lambda: f"c{len(self.questions)}",
@@ -57,7 +58,7 @@ class Asked:
         self.questions.append(question)
         self.came.set()
         answer: Any = self._answer(question)
-        if answer is not None:
+        if answer is not None and not self.answer_later:
             asyncio.get_running_loop().call_soon(self.answers[answer.id], answer)
 
     async def tool(self, args: Any = None, *, tool: str = "bash", session_id: str = "s1") -> Any:
@@ -382,6 +383,28 @@ async def test_a_question_that_nobody_can_answer_any_more_is_a_no(
     end(one.hooks)
     assert await tool == refusal(why)
     assert one.questions[2:] == [ApprovalWithdraw("c1")]
+
+
+async def test_a_question_that_the_gateway_refuses_is_a_no() -> None:
+    one = of_a_rule("tapui")
+    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
+    await until_async(lambda: len(one.questions) == 2, what="the question")
+    one.answers["c1"](Error(ErrorCode.PAYLOAD_TOO_LARGE, "too deep", id="c1"))
+    assert await tool == refusal("tapui could not ask you about it: too deep")
+    assert (one.questions[2:], one.answers) == ([], {})
+
+
+@pytest.mark.parametrize("end", ["stopped", "hold", "close"])
+async def test_what_ended_while_the_gateway_decides_is_not_asked_about(end: str) -> None:
+    one = of_a_rule("tapui")
+    one.answer_later = True
+    tool = asyncio.create_task(one.tool())
+    await one.came.wait()
+    getattr(one.hooks, end)()
+    if end == "stopped":  # the others answer for the gateway
+        one.answers["c0"](HookDecision("c0", "ask", "your rule asks"))
+    assert await tool == refusal(STOPPED if end == "stopped" else LEFT)
+    assert len(one.questions) == 1
 
 
 # Ends of turns
