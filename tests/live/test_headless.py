@@ -16,7 +16,7 @@ from tapui.hosts.copilot.finding.discovery import holders
 from tests.rig.copilot import Copilot, find_cli
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
-from tests.rig.processes import below
+from tests.rig.processes import below, has_ended
 from tests.rig.tower import TowerProcess
 from tests.rig.waiting import until
 
@@ -97,6 +97,10 @@ def server_of(gateway: Gateway) -> psutil.Process:
     """Return the CLI's server process below a gateway."""
     (server,) = below(gateway.pid, lambda argv: "--headless" in argv)
     return server
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [process for process in processes if not has_ended(process.pid)]
 
 
 def test_run_with_a_gateway_of_its_own(run: Runs, model: ModelServer) -> None:
@@ -239,6 +243,38 @@ def test_sessions_of_a_gateway_share_a_server_and_end_with_it(
     model.script(Rule(text="back", times=ALWAYS))
     again = run("once more")
     assert (again.returncode, again.stdout) == (0, "back\n"), again.stderr
+
+
+@pytest.mark.parametrize("program", ["native", "npm"])
+def test_the_whole_tree_of_a_server_is_ours_and_ends_with_it(
+    home: Home,
+    cli: Path,
+    cli_cache: Path,
+    model: ModelServer,
+    serve: Callable[..., Gateway],
+    program: str,
+) -> None:
+    wrapper = cli.parents[2] / ".bin" / "copilot"  # npm's, which starts the other
+    run = Runs(home, cli_cache, wrapper if program == "npm" else cli, model)
+    policy = home.root / "policy.toml"
+    policy.write_text('[[rules]]\nallow = "sleep"\n')
+    slow = ("bash", {"command": "sleep 3", "description": "longer than two looks"})
+    model.script(Rule(calls=[slow], when="go"), Rule(text="it is over", role="tool"))
+    gateway = serve(env=run.env)
+    done = run("go", "--policy", str(policy))
+    assert (done.returncode, done.stdout) == (0, "it is over\n"), done.stderr
+    server = server_of(gateway)
+    tree = [server, *server.children(recursive=True)]
+    assert len(tree) >= (2 if program == "npm" else 1)
+    server.kill()
+    until(lambda: not alive(tree), what=lambda: f"the end of {alive(tree)}")
+
+    model.script(Rule(text="another", when="again"))
+    assert run("again").stdout == "another\n"
+    server = server_of(gateway)
+    tree = [server, *server.children(recursive=True)]
+    gateway.kill()
+    until(lambda: not alive(tree), what=lambda: f"the end of {alive(tree)}")
 
 
 def test_what_a_run_is_started_with_reaches_the_model(

@@ -19,7 +19,7 @@ from pathlib import Path
 from tapui.emitters.runner.messages import (
     RunStart,
 )
-from tapui.runtime.processes.reaping import die_with_parent
+from tapui.runtime.processes.reaping import die_with_parent, signal_group
 from tapui.runtime.processes.status import INSIDE
 
 MARK = "TAP_RUN"
@@ -130,13 +130,6 @@ def send(to: Iterable[ProcessEntry], number: signal.Signals) -> None:
                 os.kill(process.pid, number)
 
 
-def send_group(leader: int, number: signal.Signals) -> None:
-    """Send a signal to the process group of a leader whose exit code was not asked for yet."""
-    # Not there: it has ended. Not permitted: macOS, for a group that has ended.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
-
-
 def kill_leftovers(leaders: dict[int, int | None], marks: Collection[str]) -> int:
     """Kill what is left of runs whose helper is dead; return how many processes that were.
 
@@ -146,7 +139,7 @@ def kill_leftovers(leaders: dict[int, int | None], marks: Collection[str]) -> in
     """
     if not HAS_PROC:
         for leader in leaders:
-            send_group(leader, signal.SIGKILL)
+            signal_group(leader, signal.SIGKILL)
         return len(leaders)
     killed: set[int] = set()
     for _ in range(_SWEEPS):

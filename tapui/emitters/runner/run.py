@@ -18,9 +18,9 @@ from tapui.emitters.runner.processes import (
     ProcessTable,
     entry,
     send,
-    send_group,
     spawn,
 )
+from tapui.runtime.processes.reaping import signal_group
 from tapui.wire.provider import FilterRule
 
 READ_BYTES = 64 * 1024
@@ -247,7 +247,7 @@ class Run:
         found = self._host.processes().members(self.pid, self._mark, os.getpid())
         if not self._is_stopped:
             found = [process for process in found if process.session == self.pid]
-        send_group(self.pid, number)
+        signal_group(self.pid, number)
         send([process for process in found if process.group != self.pid], number)
         return found
 
@@ -281,7 +281,7 @@ class Run:
             is_waiting = self._is_stopped or any(one.session == self.pid for one in left)
             if left and is_waiting and not self._is_closing:
                 return  # until they end, or are killed
-        send_group(self.pid, signal.SIGKILL)  # where nothing is known of its members
+        signal_group(self.pid, signal.SIGKILL)  # where nothing is known of its members
         self._process.wait()
         self._sending.close()
         self._finish(self._ended(self._status, left))

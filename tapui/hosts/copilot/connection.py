@@ -8,6 +8,7 @@ call fails with an `AttachError` alone, within a time.
 import asyncio
 import contextlib
 import logging
+import signal
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from tapui.jsonrpc.connection import (
     RpcRefusedError,
 )
 from tapui.jsonrpc.peer import METHOD_NOT_FOUND
+from tapui.runtime.processes.reaping import kill_tree, signal_group
 from tapui.text import cut
 from tapui.wire import limits
 
@@ -290,12 +292,15 @@ class CliConnection:
         return self._process is None or self._process.returncode is not None
 
     async def close(self) -> None:
-        """End it at once, and the process if it is ours; calls under way fail."""
+        """End it at once, and the process if it is ours with all that it started; calls under way
+        fail."""
         self._rpc.close()
         self.sessions.clear()
         if (process := self._process) is not None:
             if process.returncode is None:
-                process.kill()
+                await asyncio.to_thread(kill_tree, process.pid)
+            else:  # npm's `copilot` has ended, and perhaps not the CLI that it had started
+                signal_group(process.pid, signal.SIGKILL)
             # Its pipes, which another process may hold, are closed with the transport.
             process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
             with contextlib.suppress(TimeoutError):  # the system does not end it

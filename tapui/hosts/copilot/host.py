@@ -173,7 +173,7 @@ class CopilotHost:
     async def _look(self) -> None:
         known = [one.process for one in self.attachments.values() if one.process is not None]
         scanned = await asyncio.to_thread(self._discovery.scan, known=known)
-        found = [one for one in scanned if one.process.pid != self._headless.pid]
+        found = [cli for cli in scanned if not self._headless.owns(cli.process.pid)]
         if self.attachments or any(cli.is_attachable for cli in found):
             self._attachable_at = asyncio.get_running_loop().time()
         if self._only is not None:

@@ -25,6 +25,7 @@ from tapui.jsonrpc.connection import (
     RpcRefusedError,
 )
 from tapui.runtime.children.lines import LastWords
+from tapui.runtime.processes.reaping import signal_group
 from tapui.runtime.processes.status import INSIDE
 from tapui.text import cut
 
@@ -229,7 +230,7 @@ class LanguageServer:
                 async with asyncio.timeout(self._timing.end):
                     await process.wait()
                 break
-            _signal_group(process.pid, number)
+            signal_group(process.pid, number)
         with contextlib.suppress(TimeoutError):  # another process holds its pipes
             async with asyncio.timeout(self._timing.end):
                 await process.wait()
@@ -315,9 +316,3 @@ class LanguageServer:
     @staticmethod
     async def _watched_files(_params: Any) -> dict[str, list[str]]:
         return {"files": []}
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    # Not there: all of it has ended. Not permitted: macOS, for a group that has ended.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)

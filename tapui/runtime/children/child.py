@@ -5,7 +5,6 @@ for its end.
 """
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
@@ -16,6 +15,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal, cast
+
+from tapui.runtime.processes.reaping import signal_group
 
 STOP_SECONDS = 3.0
 """The default time between TERM and KILL."""
@@ -260,7 +261,7 @@ class Child:
     def _signal(self, number: signal.Signals) -> None:
         with self._lock:
             if self._is_running:
-                _signal_group(self.pid, number)
+                signal_group(self.pid, number)
 
     def _live(self, command: Command) -> None:
         """Start the process and wait for its end, in a thread."""
@@ -274,7 +275,7 @@ class Child:
             self._process = process
             self._is_running = True
             if self._is_unwanted:
-                _signal_group(process.pid, signal.SIGKILL)
+                signal_group(process.pid, signal.SIGKILL)
         self._tell(self._begin)
         code = self._await_end(process)
         seconds = time.monotonic() - started
@@ -291,12 +292,12 @@ class Child:
             os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
             with self._lock:
                 self._is_running = False
-                _signal_group(process.pid, signal.SIGKILL)
+                signal_group(process.pid, signal.SIGKILL)
                 return process.wait()
         code = process.wait()
         with self._lock:
             self._is_running = False
-            _signal_group(process.pid, signal.SIGKILL)
+            signal_group(process.pid, signal.SIGKILL)
         return code
 
     def _tell(self, told: Callable[..., None], *args: object) -> bool:
@@ -347,12 +348,6 @@ def _popen(command: Command) -> "subprocess.Popen[bytes]":
         start_new_session=True,
         pass_fds=command.inherited,
     )
-
-
-def _signal_group(group: int, number: signal.Signals) -> None:
-    # Not there: all of it ended. Not permitted: macOS, for a group that has ended.
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
 
 
 def _close_pipes(process: "subprocess.Popen[bytes]") -> None:

@@ -6,6 +6,7 @@ process adopts it.
 """
 
 import asyncio
+import contextlib
 import ctypes
 import os
 import signal
@@ -27,6 +28,28 @@ def become_reaper() -> bool:
 def die_with_parent() -> None:
     """Have this process killed when the one that started it dies, where the system can."""
     _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def signal_group(leader: int, number: signal.Signals) -> None:
+    """Send a signal to a process group, whose leader was started here."""
+    # Not there: all of it has ended. Not permitted: macOS, for a group that has ended.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
+def kill_tree(leader: int) -> None:
+    """Kill a process group, whose leader was started here, and what its leader has started and has
+    left it. Reads the list of processes: not for an event loop."""
+    import psutil
+
+    try:
+        left = psutil.Process(leader).children(recursive=True)
+    except psutil.Error:
+        left = []  # the leader has ended: its children have another parent by now
+    signal_group(leader, signal.SIGKILL)
+    for process in left:
+        with contextlib.suppress(psutil.Error):  # it went with the group
+            process.kill()
 
 
 def children() -> list[int]:

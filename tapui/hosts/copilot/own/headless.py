@@ -6,6 +6,7 @@ the CLI has stored.
 """
 
 import asyncio
+import os
 import time
 import uuid
 from collections.abc import Mapping
@@ -58,6 +59,14 @@ class HeadlessServer:
     def pid(self) -> int | None:
         return None if self._server is None else self._server.pid
 
+    def owns(self, pid: int) -> bool:
+        """Return whether a process is of the server's group, or has just ended. The lock of a
+        session names the CLI, and that may be the child of npm's wrapper."""
+        try:
+            return self.pid is not None and os.getpgid(pid) == self.pid
+        except ProcessLookupError:
+            return True
+
     @property
     def is_running(self) -> bool:
         return self._server is not None or self._begun > 0
@@ -104,11 +113,10 @@ class HeadlessServer:
 
     async def _let_go_of_taken(self) -> None:
         """Leave the sessions that another process has taken up."""
-        own = self.pid
         for session_id in list(self.sessions):
             pids = await asyncio.to_thread(holders, self._copilot_home, session_id)
-            others = [pid for pid in pids if pid != own]
-            if own is not None and others and session_id in self.sessions:
+            others = [pid for pid in pids if not self.owns(pid)]
+            if self.pid is not None and others and session_id in self.sessions:
                 await self._leave(session_id, f"process {others[0]} has resumed it")
 
     # Starting

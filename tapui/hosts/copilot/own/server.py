@@ -44,6 +44,7 @@ async def start_server(copilot_home: Path, environ: Mapping[str, str]) -> CliCon
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
             env={
                 **environ,
                 "COPILOT_HOME": str(copilot_home),
