@@ -5,16 +5,21 @@ from msgspec.structs import replace
 from tapui.projection.state import State
 from tapui.tower.table.pane import ListPlace
 from tapui.tower.table.table import Table
+from tapui.tower.turns.turns_pane import TurnsPane
 from tapui.wire import events as ev
 from tapui.wire.subjects import ContextUse
 from tests.tower.emitters_world import ran, watched
 from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import approval, at, call, session, world
-from tests.tower.told import crowded, turns_world
+from tests.tower.told import turns_world
 
 
 def frame(rig: Running, key: int) -> str:
     return str(rig.pane(key).border_title)
+
+
+def selected(rig: Running) -> str:
+    return str(rig.pane(2).query_one(Table).selected)
 
 
 def called(number: int, **fields: object) -> tuple[ev.CallStarted, ev.CallFinished]:
@@ -46,13 +51,34 @@ async def test_turns_follow_and_say_what_began_since() -> None:
     async with running(turns_world(), size=(120, 36)) as rig:
         await rig.press("2")
         assert "● following" in frame(rig, 2)
-        await rig.press("home")
-        assert "○ not following" in frame(rig, 2), "all of it is in sight"
         await rig.press("end")
-    async with running(crowded(), size=(80, 24)) as rig:
-        await rig.press("2", "end")
-        above = rig.pane(2).query_one(Table).in_sight[0]
-        assert f"↑ {above} newer" in frame(rig, 2)
+        assert "○ not following" in frame(rig, 2), "nothing is newer"
+        rig.feed.happen(*called(1), *called(2))
+        await rig.settle()
+        assert "‖ paused, 2 newer" in frame(rig, 2)
+        await rig.press("up")
+        rig.feed.happen(*called(3))
+        await rig.settle()
+        assert "‖ paused, 3 newer" in frame(rig, 2)
+        await rig.press("g")
+        assert "● following" in frame(rig, 2)
+        assert "tool-3" in str(rig.pane(2).query_one(Table).row_text(selected(rig)))
+        rig.feed.happen(*called(4))
+        await rig.settle()
+        assert "● following" in frame(rig, 2)
+
+
+async def test_where_find_has_led_turns_say_what_is_newer() -> None:
+    async with running(turns_world(), size=(120, 36)) as rig:
+        pane = rig.pane(2)
+        assert isinstance(pane, TurnsPane)
+        pane.go_to("s1", pane.shown_keys()[-1])
+        await rig.press("1")
+        rig.feed.happen(*called(1))
+        await rig.settle()
+        assert "‖ paused, 1 newer" in frame(rig, 2)
+        await rig.press("2", "g")
+        assert "● following" in frame(rig, 2)
 
 
 async def test_a_failed_step_above_the_window_is_named_and_gone_to() -> None:

@@ -1,6 +1,6 @@
 """A table for live rows: painted line by line, columns that fit, a selection that stays put."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import ClassVar, NamedTuple, cast
 
@@ -110,6 +110,8 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self.columns = tuple(columns)
         self.rows: list[Row] = []
         self.sorted_by: tuple[int, bool] | None = None
+        self.on_first: Callable[[], None] | None = None
+        """Is done in place of going to the first row."""
         self._titles_high = int(has_titles)
         self._two_lines_below = two_lines_below
         self._opens_on_click = opens_on_click
@@ -343,7 +345,10 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._go(self._cursor + step * max(page, 1), step)
 
     def action_edge(self, index: int) -> None:
-        self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
+        if not index and self.on_first is not None:
+            self.on_first()
+        else:
+            self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
 
     def action_open(self) -> None:
         if self.selected is not None:

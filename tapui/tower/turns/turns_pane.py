@@ -275,6 +275,8 @@ class _Look:
     unfolded: dict[str, bool] = field(default_factory=dict)
     cursor: str = ""
     follows: bool = True
+    seen_until: str = ""
+    """When the newest began that was here as it ceased to follow."""
     newest: str = ""
     unread: int = 0
     """How many turns were not here when a filter last asked for them."""
@@ -287,11 +289,12 @@ class TurnsPane(TablePane):
     HELP = """\
 The turns of the session that is selected in Sessions, the newest on top. Enter folds and unfolds a
 turn or a subagent, and opens a step, or the request that it waits for. The cursor on the newest
-step follows what happens; elsewhere nothing moves. Filter: a text, how steps ended (`failed`,
-`denied`, `cancelled`, `stopped`, `timed out`), `>10s` (or `ms`, `m`, `h`: steps that took longer),
-or several of them: `failed >1m npm`. *history* is what happened before this run of tapui. The line
-at the end of a turn that changed files: ✓ checked, ✗ the check failed, ○ unchecked since the last
-change. A turn without it has a ✓ where nothing failed, or passed later in it; else ✗.
+step follows what happens, and `g` goes there; elsewhere the frame counts what is newer. Filter: a
+text, how steps ended (`failed`, `denied`, `cancelled`, `stopped`, `timed out`), `>10s` (or `ms`,
+`m`, `h`: steps that took longer), or several of them: `failed >1m npm`. *history* is what happened
+before this run of tapui. The line at the end of a turn that changed files: ✓ checked, ✗ the check
+failed, ○ unchecked since the last change. A turn without it has a ✓ where nothing failed, or passed
+later in it; else ✗.
 """
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = COLUMNS
@@ -305,6 +308,7 @@ change. A turn without it has a ✓ where nothing failed, or passed later in it;
         self._session_id = ""
         self._looks: dict[str, _Look] = {}
         self._read_ids = count(1)
+        self.table.on_first = self._follow
 
     # What is shown
 
@@ -375,15 +379,23 @@ change. A turn without it has a ✓ where nothing failed, or passed later in it;
         return view.session_name(self._session_id) if self._session_id and not is_hidden else ""
 
     def place(self) -> ListPlace | None:
-        """Count what began after all that is in sight."""
-        if self._look.follows:
+        """Count what began since it ceased to follow."""
+        look = self._look
+        if look.follows:
             return ListPlace(is_following=True)
-        first, end = self.table.in_sight
-        began = [self._began(row) for row in self.table.rows]
-        newest = max(began[first:end], default="")
-        above = sum(one > newest for one in began[:first])
-        below = sum(one > newest for one in began[end:])
-        return ListPlace(newer=above + below, is_above=above >= below)
+        newer = sum(self._began(row) > look.seen_until for row in self.table.rows)
+        return ListPlace(newer=newer, is_paused=newer > 0)
+
+    def _follow(self) -> None:
+        """Go to the newest step, and on with what happens."""
+        self._look.follows = True
+        self.show_again()
+
+    def _pause(self) -> None:
+        look = self._look
+        if look.follows:
+            look.follows = False
+            look.seen_until = max(map(self._began, self.table.rows), default="")
 
     def _began(self, row: Row) -> str:
         place, turn = self._rows.places.get(row.key), self._rows.turns.get(row.key)
@@ -454,8 +466,10 @@ change. A turn without it has a ✓ where nothing failed, or passed later in it;
 
     def moved(self, *, is_own: bool) -> None:
         """The cursor on the newest step follows; a turn that it comes to is read."""
-        if is_own:
-            self._look.follows = self.selected == _end_of(self.table.rows)
+        if is_own and self.selected == _end_of(self.table.rows):
+            self._look.follows = True
+        elif is_own:
+            self._pause()
         if is_own or self._look.follows:
             turn = self._rows.turns.get(self.selected)
             if turn is not None and not turn.is_whole:
@@ -491,7 +505,7 @@ change. A turn without it has a ✓ where nothing failed, or passed later in it;
         look.unfolded[key] = is_unfolded
         if is_unfolded and isinstance(part, LiveTurn) and not part.is_whole:
             self._read(part)
-        look.follows = False
+        self._pause()
 
     def _read(self, *turns: LiveTurn) -> None:
         """Read turns of which only the heads are here, and some of those before them."""
