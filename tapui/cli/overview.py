@@ -52,6 +52,7 @@ from tapui.projection.words import (
     model_wait_words,
     order_words,
     tools_of,
+    unsupervised,
 )
 from tapui.settings.settings import Settings
 from tapui.text import cut, revealed
@@ -352,7 +353,8 @@ def _section(title: str, columns: Sequence[str], rows: list[list[str]]) -> None:
 def _session_state(state: State, session: Session) -> str:
     word = asks_there_words(session) or activity_word(state, session)
     foreground = "foreground" if session.foreground else ""
-    return ", ".join(filter(None, (word, foreground, model_wait_words(session))))
+    allows = unsupervised(session) if session.permissions in ("allow-all", "assisted") else ""
+    return ", ".join(filter(None, (word, foreground, allows, model_wait_words(session))))
 
 
 def _call_detail(call: Call) -> str:
@@ -458,7 +460,7 @@ class Watched:
                     yield f"session {where}: {order_words(order)}: {became(order)}"
             case ev.CallFinished(call=call) if call.state == "failed":
                 where = session_name(self._state, call.session_id)
-                what = ENDED[outcome(call)]
+                what = ENDED.get(outcome(call), "not known to have ended")
                 yield f"{what}: {call.tool} in {where}: {call.error or call.error_code or ''}"
             case (
                 ev.SessionOpened(session=session)

@@ -213,6 +213,27 @@ def mode_words(state: State, session: Session) -> str | None:
     return f"{session.mode}, {known.ownership}: {how} by {by_whom(known.by)}"
 
 
+_PERMISSIONS = {
+    "manual": "Copilot asks you",
+    "assisted": "assisted: a model of Copilot's may allow in your place",
+    "allow-all": "allow all: Copilot asks about nothing",
+}
+
+
+def permission_words(session: Session) -> str:
+    """Return how a session's program asks for permissions, "" where that is not known."""
+    return _PERMISSIONS.get(session.permissions or "", session.permissions or "")
+
+
+def unsupervised(session: Session) -> str:
+    """Return in a word how a session works on without the person, "" where each step is asked."""
+    if session.permissions == "allow-all":
+        return "allow all"
+    if session.mode == "autopilot":
+        return session.mode
+    return "assisted" if session.permissions == "assisted" else ""
+
+
 def refused_mode(state: State, session: Session) -> str | None:
     """Return the last request for another mode that was refused, and why; None for none."""
     known = state.modes.get(session.id)

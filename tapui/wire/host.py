@@ -140,6 +140,8 @@ class HostSession(WireStruct):
     """Whether it lives in a process of the host's, without a screen of its own."""
     program: Text | None = None
     """What the session lives in, with its version and how its host speaks to it."""
+    permissions: Id | None = None
+    """How its program asks for permissions: "manual", "assisted", "allow-all", or a newer word."""
     start: Id | None = None
     """The `session.start` that it answers."""
     mcp_servers: Ids | None = None
@@ -180,6 +182,7 @@ class SessionUpdate(Message, tag="session.update"):
     silent: bool | None = None
     asks_there: Note | None = None
     """What its program asks in its own terminal, where alone it is answered; "" is nothing."""
+    permissions: Id | None = None
     account: Account | None = None
 
 

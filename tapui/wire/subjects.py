@@ -246,6 +246,8 @@ class Session(WireStruct):
     """Whether it was started here, without a screen of its own."""
     program: str | None = None
     """What it lives in, and how its host speaks to it, as that says."""
+    permissions: str | None = None
+    """How its program asks for permissions: "manual", "assisted", "allow-all", or a newer word."""
     unattended: bool = False
     """Whether no person is asked in it: what no rule allows is denied."""
     started_by: str | None = None

@@ -80,6 +80,7 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
 
     copilot.prompt("/allow-all on")
     copilot.screen.wait_for("Allow All")
+    tower.screen.wait_for("1 unsupervised")
     model.script(*runs("free it", "touch free"), *runs("forbid it", "sudo touch forbidden"))
     copilot.prompt("free it")
     copilot.screen.wait_for("free it is over")

@@ -9,7 +9,9 @@ from tapui.cli import overview
 from tapui.client.gateways import FoundGateway
 from tapui.projection.proof import record_of
 from tapui.projection.proof_report import LIVE, ReportSource, as_markdown, report
+from tapui.projection.turns.programs import has_failed, outcome
 from tapui.tower.textual.reader import Reader
+from tapui.tower.wording import marks
 from tapui.wire.tower import TowerSnapshot
 from tests.core.conftest import Scene
 from tests.core.harness import Conversation
@@ -103,6 +105,16 @@ async def test_no_pane_and_no_detail_has_the_sign_of_a_failure(
         assert "DENIED" in rig.app.screen.query_one(Reader).text
         await rig.press("escape", "v")
         check(rig, "Calls by tool")
+
+
+def test_a_call_of_a_session_that_ended_is_no_failure(agent: Agent) -> None:
+    """Its program may go on with it."""
+    agent.start("make")
+    agent.host.say(type="session.close", sessionId=agent.session, reason="Copilot CLI ended")
+    *_, ended = agent.talk.gateway.state.recent_calls.values()
+    assert ended.error_code == "DISCONNECTED"
+    assert (has_failed(ended), outcome(ended)) == (False, "unknown")
+    assert marks.of_call(ended) == marks.STEP["unknown"]
 
 
 def test_status_says_that_it_was_denied(

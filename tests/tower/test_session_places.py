@@ -1,5 +1,6 @@
 """Where sessions are: folder and branch in the row, their order, their names, their terminals."""
 
+import pytest
 from msgspec.structs import replace
 
 from tapui.projection.requests.request_kind import session_name
@@ -7,11 +8,13 @@ from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
 from tapui.tower.app.services import FolderHead
 from tapui.tower.sessions.folder_heads import EVERY
+from tapui.tower.sessions.sessions_pane import SessionsPane
+from tapui.wire.events import ApprovalRequested, SessionUpdated
 from tapui.wire.subjects import ContextUse
 from tapui.wire.turns import SessionTurns, Turn
 from tests.rig.waiting import until_async
 from tests.tower.running import Running, running
-from tests.tower.scripted import at, session
+from tests.tower.scripted import approval, at, session
 from tests.tower.stores import STORED, ScriptedStore
 from tests.tower.told import head
 
@@ -117,3 +120,49 @@ async def test_g_goes_to_the_terminal_or_says_where_it_is() -> None:
         await rig.press("g")
         await until_async(lambda: bool(rig.notices), what="a notice")
         assert (len(found.asked), rig.notices) == (1, [found.fault])
+
+
+async def test_who_asks_is_on_top_wherever_the_cursor_is() -> None:
+    async with running(three(), size=(160, 40)) as rig:
+        await rig.press("1", "end")
+        pane = rig.app.main.current
+        assert isinstance(pane, SessionsPane)
+        last, first = pane.selected, pane.shown_keys()[0]
+        assert last not in ("", first)
+        asks = next(key for key in pane.shown_keys() if key not in (first, last))
+        detail = {"kind": "shell", "fullCommandText": "ls"}
+        asked = approval("a1", "permission", detail, session_id=asks)
+        rig.feed.happen(ApprovalRequested(asked))
+        await rig.settle()
+        assert (pane.shown_keys()[0], pane.selected) == (asks, last)
+
+
+@pytest.mark.parametrize(
+    ("fields", "row", "header", "sheet"),
+    [
+        ({"permissions": "allow-all", "mode": "autopilot"}, "allow all", "Pairing", "asks about"),
+        ({"permissions": "allow-all"}, "allow all", "Pairing", "Copilot asks about nothing"),
+        ({"permissions": "assisted"}, "assisted", "Pairing", "may allow in your place"),
+        ({"mode": "autopilot"}, "autopilot", "Pairing", ""),
+        ({"permissions": "manual", "mode": "plan"}, "", "", "Copilot asks you"),
+        ({"permissions": "of a\x1b[2J newer CLI"}, "", "", "of a\\x1b[2J newer CLI"),
+    ],
+)
+async def test_who_works_unsupervised_is_seen_everywhere(
+    fields: dict[str, str], row: str, header: str, sheet: str
+) -> None:
+    state = three()
+    changed = replace(state.sessions["s0"], **fields)
+    async with running(state, size=(120, 36)) as rig:
+        await rig.press("1")
+        assert "unsupervised" not in rig.text
+        rig.feed.happen(SessionUpdated("s0", changed))
+        await rig.settle()
+        assert row in rig.lists
+        assert (f"1 unsupervised: {header}" in rig.text) is bool(header)
+        pane = rig.app.main.current
+        assert isinstance(pane, SessionsPane)
+        pane.select_session("s0")
+        await rig.press("enter")
+        assert sheet in rig.text
+        assert ("permission " in rig.text) is bool(sheet)

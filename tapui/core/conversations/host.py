@@ -305,7 +305,7 @@ class SessionEvents(CorePart):
 
 _SHOWN = (
     "label", "cwd", "foreground", "model", "effort", "can", "cannot", "silent", "asks_there",
-    "account",
+    "permissions", "account",
 )  # fmt: skip
 """Fields of an update that a session shows as they are."""
 
@@ -437,6 +437,7 @@ class HostConversation(CorePart):
                 cannot=wanted.cannot or {},
                 headless=wanted.headless,
                 program=wanted.program,
+                permissions=wanted.permissions,
                 unattended=wanted.unattended,
                 budget=self.spending.default,
             ),

@@ -37,6 +37,8 @@ def is_answer(command: str, exit_code: int) -> bool:
 def outcome(call: Call, command: str | None = None) -> StepState:
     """Return how a call that is over ended. A shell that exited non-zero has failed, unless that is
     an answer. `command` is what it ran, where the call no longer has its arguments."""
+    if call.error_code == CallError.DISCONNECTED and call.provider_id is None:
+        return "unknown"  # the session's own: it may go on without us
     if call.state != "done":
         rest: StepState = "cancelled" if call.state == "cancelled" else "failed"
         return _NO_FAILURES.get(call.error_code or "", rest)

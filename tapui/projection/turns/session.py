@@ -7,7 +7,6 @@ from tapui.projection.turns.turn import LiveStep, LiveTurn, standing_head
 from tapui.projection.turns.usage import Used
 from tapui.wire import limits
 from tapui.wire.criteria import SessionStanding
-from tapui.wire.errors import CallError
 from tapui.wire.subjects import Call
 from tapui.wire.turns import SessionTurns, StepKind, StepState, Turn, TurnHead, TurnSource, Usage
 
@@ -352,9 +351,6 @@ def _finished_otherwise(session: LiveTurns, step: LiveStep, call: Call, at: str)
     step.duration = call.duration
     step.queued = call.queued
     step.exit_code = call.exit_code
-    if call.error_code == CallError.DISCONNECTED and call.provider_id is None:
-        session.end(step, "unknown", at, call.error)  # the session's own: it may go on without us
-        return
     state = outcome(call, step.summary)
     gate = _denied_by(session, step) if state == "denied" else None
     if gate is not None:

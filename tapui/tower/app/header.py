@@ -10,6 +10,7 @@ from textual.message import Message
 from tapui import DEFAULT_PORT, times
 from tapui.projection.proof import is_at_work, unchecked_sessions
 from tapui.projection.state import is_local
+from tapui.projection.words import unsupervised
 from tapui.text import cut
 from tapui.tower.app.view import View
 from tapui.tower.table.pane import PaneKind, is_calm, sign_style
@@ -107,6 +108,12 @@ class HeaderLine(TextLine):
             if named:
                 text += f": {_names(view, unchecked[0].id, len(unchecked))}"
             alarms.append(HeaderPart(text, "bold", "app.pane('sessions')"))
+        alone = [one for one in sessions if unsupervised(one)]
+        if alone:
+            words = f"{len(alone)} unsupervised" if brevity < 3 else f"{len(alone)} alone"
+            if named:
+                words += f": {_names(view, alone[0].id, len(alone))}"
+            alarms.append(HeaderPart(words, "bold $error", "app.pane('sessions')"))
         parts += [*counts, *alarms] if brevity <= 1 else [*alarms, *counts]
         if (allowed := view.state.rules_allowed) and brevity < 2:
             parts.append(HeaderPart(f"rules allowed {allowed:,}", "$text-muted"))

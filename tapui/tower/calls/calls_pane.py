@@ -35,6 +35,7 @@ from tapui.wire.turns import StepState
 _NONE: Mapping[str, float] = {}
 _OTHERS: dict[StepState, str] = {
     "denied": "denied", "timedOut": "timed out", "cancelled": "cancelled", "stopped": "stopped",
+    "unknown": "unknown",
 }  # fmt: skip
 """How calls end that neither did their work nor failed, in words."""
 
@@ -49,7 +50,7 @@ class ToolTimes:
     running: int = 0
     failed: int = 0
     others: Counter[StepState] = field(default_factory=Counter)
-    """How many were denied, cancelled, stopped or timed out."""
+    """How many were denied, cancelled, stopped or timed out, or how they ended is not known."""
     took: list[float] = field(default_factory=list)
 
     def percentile(self, share: float) -> float | None:
@@ -76,7 +77,7 @@ def by_tool(calls: Iterable[Call], asked: Mapping[str, float] = _NONE) -> list[T
         times.failed += ended == "failed"
         if ended in _OTHERS:
             times.others[ended] += 1
-        if call.duration is not None and ended not in ("denied", "cancelled", "stopped"):
+        if call.duration is not None and ended in ("done", "failed", "timedOut"):
             waited = asked.get(call.id, 0.0) if marks.is_own_tool(call) else 0.0
             times.took.append(max(call.duration - waited, 0.0))
     for times in tools.values():

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from tapui import times
 from tapui.projection.state import is_local, is_open, listed
 from tapui.projection.turns.turn import LiveTurn
-from tapui.projection.words import can_stop, context_share
+from tapui.projection.words import can_stop, context_share, unsupervised
 from tapui.tower.app.services import FolderHead, SessionStore, StoreFault
 from tapui.tower.app.tower import RowAction
 from tapui.tower.app.view import View
@@ -91,7 +91,7 @@ the row) one text.
     sign before the name: the room goes to the place, which else had none at 140 columns."""
     HAS_TITLES = False
     GROWS = "more"
-    HOLDS_LINE = False
+    HOLDS_LINE = HOLDS_ORDER = False
     SIGNS = marks.signs(
         marks.STEP["waiting"], *marks.SESSION.values(), *marks.PROOF.values(), marks.NO_EVENT
     )
@@ -394,6 +394,10 @@ the row) one text.
         return [("looking for sessions …", "")]
 
 
+ALONE = {"allow all": "error"}
+"""Tones of how a session works without the person."""
+
+
 def _began(stands: SessionStatus) -> float:
     """Return a number that is larger the longer it waits; 0 where that makes no order."""
     if stands.need is not session_status.Need.WAITING:
@@ -429,10 +433,15 @@ def _row(
                 tone,
                 *_glyph(stands, is_beside=is_beside),
             ),
-            _what(stands.now if place is None else place, turn, is_muted=is_muted),
+            _what(
+                stands.now if place is None else place,
+                "" if is_over else unsupervised(session),
+                turn,
+                is_muted=is_muted,
+            ),
             _state(stands, is_beside=is_beside),
             Cell(failed.replace(" ", "") if is_beside else failed, "error"),
-            Cell("" if is_beside or session.mode in (None, MODES[0][0]) else session.mode, "muted"),
+            Cell(session.mode if session.mode == "plan" and not is_beside else "", "muted"),
             Cell(session_status.for_how_long(stands, view.now), "muted"),
             _fullness(session.context),
         ),
@@ -447,10 +456,14 @@ def _calls_out(stands: SessionStatus, name: str) -> Piece | None:
     return (f"✗ {name}", "error") if stands.need is session_status.Need.FAILED else None
 
 
-def _what(text: str, turn: LiveTurn | None, *, is_muted: bool) -> Cell:
-    """Return what a session does, or its place: that is cut before how often it was sent back."""
+def _what(text: str, alone: str, turn: LiveTurn | None, *, is_muted: bool) -> Cell:
+    """Return what a session does, or its place: that is cut before how it works `alone`, and how
+    often it was sent back."""
     tone = "muted" if is_muted else ""
     again = again_words(turn)
+    if alone:
+        words = f"{alone}  {again}" if again else alone
+        return Cell(f"  {text}", tone, lead=((words, ALONE.get(alone, "muted")),), briefer=(alone,))
     if not again:
         return Cell(text, tone)
     often = again.partition(" ↑")[0]

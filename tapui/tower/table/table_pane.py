@@ -44,6 +44,8 @@ class TablePane(Pane):
     """Whether the selected row stays where it is even when it belongs below another heading."""
     HOLDS_LINE = True
     """Whether the selected row keeps its line also at the cost of rows above it that had room."""
+    HOLDS_ORDER = True
+    """Whether the selected row keeps its line when the order changes, against the order."""
     GROWS = ""
     """What rows above the window are called (`newer`), of a list that grows at its top."""
     ROWS_BELOW = 0
@@ -117,7 +119,7 @@ class TablePane(Pane):
         if self.order_by is not None:
             column, is_reversed = self.order_by
             rows = sorted_rows(rows, column, is_reversed=is_reversed)
-        if self.holds_place and not self._is_sorting:
+        if self.HOLDS_ORDER and self.holds_place and not self._is_sorting:
             table = self.table
             return held(rows, table.selected, table.cursor, crosses=self.CROSSES_HEADINGS)
         return rows

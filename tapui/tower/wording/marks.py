@@ -164,7 +164,8 @@ def of_call(call: subjects.Call, asked: Container[str] = ()) -> Mark:
     """
     if call.state == "running" and call.id in asked:
         return STEP["waiting"]
-    if call.state == "failed" and call.error_code == CallError.DISCONNECTED:
+    is_lost = call.state == "failed" and call.error_code == CallError.DISCONNECTED
+    if is_lost and call.provider_id is not None:
         return Mark("✗", "lost", "error")
     if call.state in ("failed", "cancelled"):
         return STEP[outcome(call)]

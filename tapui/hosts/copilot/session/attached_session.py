@@ -47,7 +47,7 @@ from tapui.wire.host import (
     SessionLook,
     SessionUpdate,
 )
-from tapui.wire.message import OfferedTool
+from tapui.wire.message import Message, OfferedTool
 
 _EARLY = 1_000
 """Events kept between attaching and the gateway's answer."""
@@ -186,10 +186,11 @@ class AttachedSession:
     async def reattach(self, connection: CliConnection) -> None:
         """Join the session again over a new connection; raises `AttachError`."""
         session = await self._resume(connection)
+        told: list[Message] = []
         with contextlib.suppress(AttachError):  # it counts as unchanged
-            told = await permission_mode(session)
-            self._translator.permission_mode = told or self._translator.permission_mode
-        for update in self._translator.mode_is(await mode_of(session, self._uplink.report)):
+            told += self._translator.permissions_are(await permission_mode(session))
+        told += self._translator.mode_is(await mode_of(session, self._uplink.report))
+        for update in told:
             self._uplink.send(update)
         await self._begin(session)
 

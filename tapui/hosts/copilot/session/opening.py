@@ -78,6 +78,7 @@ class SessionOpening:
                 sections=True if self.is_headless else None,
                 start=self.start,
                 program=connection.program,
+                permissions=self.translator.permission_mode,
                 **described,
             )
         )

@@ -440,8 +440,17 @@ class Translator:
         return self._event("permission.completed", toolCallId=call_id, by="allow-all")
 
     def _permission_mode(self, event: CliEvent, data: Any) -> list[Message]:
-        self.permission_mode = text_of(data, "mode")
-        return self._event(event.name, mode=self.permission_mode)
+        return [
+            *self.permissions_are(text_of(data, "mode")),
+            *self._event(event.name, mode=self.permission_mode),
+        ]
+
+    def permissions_are(self, mode: str | None) -> list[Message]:
+        """Take how the CLI asks for permissions; None where it does not say."""
+        if not mode:
+            return []
+        self.permission_mode = mode[: limits.MAX_ID]
+        return [SessionUpdate(self.session_id, permissions=self.permission_mode)]
 
     def _commands(self, event: CliEvent, data: Any) -> list[Message]:
         listed = objects_of(data, "commands")[: limits.MAX_IDS]

@@ -548,9 +548,9 @@ def test_a_call_that_did_not_fail_by_itself_says_why(
 
 def test_a_call_in_allow_all_says_who_allowed_it(translator: Translator) -> None:
     change = {"previousMode": "manual", "mode": "allow-all"}
-    assert told(translator.translate(recorded("session.permissions_changed", change))) == [
-        ("session.permissions_changed", {"mode": "allow-all"})
-    ]
+    update, *events = translator.translate(recorded("session.permissions_changed", change))
+    assert update == SessionUpdate("s1", permissions="allow-all")
+    assert told(events) == [("session.permissions_changed", {"mode": "allow-all"})]
     begun = told(translator.translate(bash_start()))
     assert begun[1] == ("permission.completed", {"toolCallId": CALL, "by": "allow-all"})
     ours = recorded("tool.execution_start", {"toolCallId": "c2", "toolName": "greet"})
