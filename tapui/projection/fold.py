@@ -113,6 +113,10 @@ def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:
     former_marks = state.marks.pop(event.replaces, None)
     if former_marks is not None:
         state.marks.setdefault(current, former_marks)
+    for held in (state.approvals, state.orders, state.recent_calls):
+        for id_, one in held.items():
+            if one.session_id == event.replaces:
+                held[id_] = replace(one, session_id=current)  # type: ignore[assignment]
     for goal in state.goals_of(event.replaces):
         state.goals[goal.id] = replace(goal, session_id=current)
     for review in state.reviews_of(event.replaces):

@@ -15,6 +15,7 @@ from tapui.wire import events as ev
 from tapui.wire import limits, subjects
 from tapui.wire.goals import Goal
 from tapui.wire.message import Line
+from tapui.wire.steering import Order
 from tests.records.test_replay import events as random_events
 from tests.records.turns import closed, opened, stamp, started
 
@@ -167,6 +168,23 @@ def test_a_replaced_session_hands_its_streams_on() -> None:
     assert list(state.sessions) == ["s2"]
     assert list(state.streams) == [("s2", "a@p")]
     assert state.streams["s2", "a@p"].session_id == "s2"
+
+
+def test_what_was_asked_ordered_and_called_goes_with_a_replaced_session() -> None:
+    session = subjects.Session("s2", "l", "/", "idle", "h", [], stamp(0))
+    call = subjects.Call("c1", "s1", "copilot", "bash", "done", stamp(0), 1)
+    order = Order("o1", "s1", "tell", "done", "you", stamp(0), "go on")
+    asked = subjects.Approval("a1", "permission", "approved", {}, stamp(0), stamp(9), "s1")
+    state = folded(
+        opened("s1"),
+        ev.CallStarted("s1", call),
+        ev.CallFinished("s1", call),
+        ev.OrderGiven("s1", order),
+        ev.ApprovalDecided(asked, "s1"),
+        ev.SessionReplaced("s2", session, "s1"),
+    )
+    held = (state.recent_calls, state.orders, state.approvals)
+    assert [one.session_id for kept in held for one in kept.values()] == ["s2"] * 3
 
 
 def test_a_closed_session_takes_its_streams_along() -> None:

@@ -512,7 +512,11 @@ async def test_what_was_not_on_screen_cannot_be_allowed(letter: str) -> None:
         assert not found.query(RulePanel)
         await rig.press("pagedown", letter, "enter")
         assert not rig.feed.sent
-        await rig.press("end", "home", "y", "enter")
+        await rig.press(letter)
+        assert "scroll to the end first" in rig.text
+        await rig.press("end")
+        assert "scroll to the end first" not in rig.text, "it was"
+        await rig.press("home", "y", "enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 

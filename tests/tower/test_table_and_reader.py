@@ -217,6 +217,20 @@ async def test_long_text_is_there_to_its_end() -> None:
         assert shown.lines_below == 0
 
 
+async def test_a_text_without_a_place_yet_is_laid_out_once_it_has_one() -> None:
+    shown = Reader()
+    async with Shown(shown).run_test(size=(40, 10)) as pilot:
+        shown.display = False
+        await pilot.pause()
+        shown.set_parts([Paragraph("one line of text"), Paragraph("another one")])
+        await pilot.pause()
+        assert not shown.was_read
+        shown.display = True
+        await pilot.pause()
+        assert shown.text.splitlines() == ["one line of text", "another one"]
+        assert shown.was_read
+
+
 FACT = Paragraph("recorded   one two three four five six seven eight nine", hang=11)
 
 

@@ -52,6 +52,7 @@ from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal
 
 _ALLOWING = ("allow", "keep", "make-rule")
+_UNREAD = " below: scroll to the end first."
 _EDGES = 6
 """Lines that stand free around the answers, and what Enter does."""
 _ANSWERS = 4
@@ -535,7 +536,7 @@ class RequestDetail(DetailView):
         """Return what is to be done before this may be allowed; "" once its end was on screen."""
         below = self._lines_below
         more = "1 more line" if below == 1 else f"{below:,} more lines"
-        return f"{more} below: scroll to the end first." if below else ""
+        return f"{more}{_UNREAD}" if below else ""
 
     @property
     def _lines_below(self) -> int:
@@ -546,6 +547,8 @@ class RequestDetail(DetailView):
 
     def on_reader_scrolled(self, event: Reader.Scrolled) -> None:
         event.stop()
+        if self._trouble.endswith(_UNREAD):
+            self._trouble = self._unread()
         self._prompt()
 
     def action_decide(self) -> None:

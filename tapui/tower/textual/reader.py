@@ -154,7 +154,7 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         if shown != self.parts:
             self.parts = shown
             self._diff = DiffPaint(shown)
-            self._wrapped_at = 0
+            self._lines, self._pieces, self._wrapped_at = [], [], 0
             self._was_at_end = False
             self._wrap()
             self._moved()
@@ -172,7 +172,7 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         return self._was_at_end
 
     def _look(self) -> None:
-        if self.size.height > 0 and self.lines_below == 0:
+        if self._wrapped_at and self.size.height > 0 and self.lines_below == 0:
             self._was_at_end = True
 
     def _moved(self) -> None:
@@ -222,9 +222,10 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         self.refresh()
 
     def _wrap(self) -> None:
-        width = max(self.scrollable_content_region.width, 8)
-        if self._wrapped_at == width:
-            return
+        here = self.scrollable_content_region.width
+        width = max(here, 8)
+        if not here or self._wrapped_at == width:
+            return  # without a place yet, `on_resize` comes
         self._wrapped_at = width
         wrapped = self._wrapped(self.parts, width)
         self._lines = [line for line, _piece in wrapped]

@@ -112,7 +112,8 @@ def losses_of(view: View) -> list[str]:
     """Return what ends with an embedded gateway, a line each; nothing if it is gone already."""
     if view.link.state == "ended":
         return []
-    providers, calls, others = view.providers, len(view.state.calls), view.towers - 1
+    providers, others = view.providers, view.towers - 1
+    calls = sum(call.provider_id is not None for call in view.state.calls.values())
     headless = [one for one in view.open_sessions if one.headless]
     losses = []
     if providers:
