@@ -199,6 +199,8 @@ class SessionClose(Message, tag="session.close"):
     session_id: Id
     reason: Text | None = None
     replaced_by: Id | None = None
+    by_itself: bool = False
+    """Whether its program was killed or crashed: neither the person nor the program ended it."""
 
 
 class SessionSent(Message, tag="session.sent"):

@@ -254,6 +254,8 @@ class Session(WireStruct):
     """The tower or command that started it."""
     ended_at: str | None = None
     reason: str | None = None
+    by_itself: bool = False
+    """Whether it ended because its program was killed, or crashed."""
     cuts: dict[str, Cut] = {}
     """Fields that were too large to record, by name (see `projection.cuts`)."""
     asks_there: str = ""

@@ -371,7 +371,11 @@ def test_killed_cli_is_noticed_within_two_seconds(
     copilot.prompt("list the streams")
     invoke = attached.wait(ToolInvoke)
     os.kill(copilot.pid, sent)
-    assert attached.wait(SessionClose, session_id=session, within=NOTICED).reason
+    closed = attached.wait(SessionClose, session_id=session, within=NOTICED)
+    assert closed.reason
+    if sent == signal.SIGKILL:
+        assert closed.by_itself
+        assert f"copilot --resume {session}" in closed.reason
     assert attached.wait(ToolAbort, id=invoke.id)
 
 
@@ -380,7 +384,7 @@ def test_exited_cli_is_noticed_and_the_next_one_found(
 ) -> None:
     session = copilot.session_id
     copilot.quit()
-    assert attached.wait(SessionClose, session_id=session, within=NOTICED)
+    assert not attached.wait(SessionClose, session_id=session, within=NOTICED).by_itself
     following = start_copilot()
     opened = attached.wait(SessionOpen, lambda one: one.session.id != session)
     assert opened.session.id == following.session_id

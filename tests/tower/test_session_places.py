@@ -9,7 +9,7 @@ from tapui.projection.turns.session import LiveTurns
 from tapui.tower.app.services import FolderHead
 from tapui.tower.sessions.folder_heads import EVERY
 from tapui.tower.sessions.sessions_pane import SessionsPane
-from tapui.wire.events import ApprovalRequested, SessionUpdated
+from tapui.wire.events import ApprovalRequested, SessionClosed, SessionUpdated
 from tapui.wire.subjects import ContextUse
 from tapui.wire.turns import SessionTurns, Turn
 from tests.rig.waiting import until_async
@@ -166,3 +166,27 @@ async def test_who_works_unsupervised_is_seen_everywhere(
         await rig.press("enter")
         assert sheet in rig.text
         assert ("permission " in rig.text) is bool(sheet)
+
+
+async def test_a_session_that_ended_by_itself_stays_until_that_was_seen() -> None:
+    state = three()
+    ends = {
+        "s0": ("Copilot CLI ended; go on with it: copilot --resume s0", True),
+        "s1": ("the session ended in the CLI", False),
+    }
+    async with running(state, size=(160, 40)) as rig:
+        await rig.press("1", "end")
+        for id_, (reason, by_itself) in ends.items():
+            fields = {"state": "ended", "ended_at": at(), "reason": reason, "by_itself": by_itself}
+            rig.feed.happen(SessionClosed(id_, replace(state.sessions[id_], **fields)))
+        await rig.turn(61)
+        pane = rig.app.main.current
+        assert isinstance(pane, SessionsPane)
+        assert (pane.shown_keys(), pane.selected) == (["s2", "s0"], "s2")
+        await rig.press("down")
+        assert "copilot --resume s0" in rig.text
+        await rig.turn(0.5)
+        assert "s0" in pane.shown_keys(), "that was too short to read it"
+        await rig.turn(1)
+        await rig.turn(1)
+        assert pane.shown_keys() == ["s2"]

@@ -499,7 +499,8 @@ class HostConversation(CorePart):
             self.injects.deliver(current)
             self._out.send(connection.id, HostSessionClosed(session.id))
             return
-        self.endings.close(session, message.reason or "closed by its host")
+        reason = message.reason or "closed by its host"
+        self.endings.close(session, reason, by_itself=message.by_itself)
 
     def unattached(self, connection: Connection, message: SessionsUnattached) -> None:
         """Sessions that the host sees but cannot reach, and ports of what it sees."""

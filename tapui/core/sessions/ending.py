@@ -65,7 +65,7 @@ class Endings(CorePart):
     tool_switches: ToolSwitches
     goals: Goals
 
-    def close(self, session: OpenSession, reason: str) -> None:
+    def close(self, session: OpenSession, reason: str, *, by_itself: bool = False) -> None:
         """Close a session: it is gone at once, its providers have 10 s to clean up."""
         if not session.is_open:
             return
@@ -95,6 +95,7 @@ class Endings(CorePart):
             providers=[],
             ended_at=self._clock.timestamp(),
             reason=reason,
+            by_itself=by_itself,
         )
         self._out.emit(SessionClosed(session.id, session.view))
         self.traces.session_ended(session)

@@ -182,7 +182,7 @@ class Attachment:
             reason = str(error)
             raise
         finally:
-            self._close_sessions(reason)
+            self._close_sessions(reason, by_itself=reason == _GONE)
             self._tasks.cancel()
             await self._drop()
 
@@ -326,10 +326,17 @@ class Attachment:
         live = self.sessions.keys() - self._joining
         return self._succession.successor(session_id, live, time.monotonic())
 
-    def _end(self, session_id: str, reason: str | None, *, replaced_by: str | None = None) -> None:
+    def _end(
+        self,
+        session_id: str,
+        reason: str | None,
+        *,
+        replaced_by: str | None = None,
+        by_itself: bool = False,
+    ) -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
-            session.close(reason, replaced_by=replaced_by)
+            session.close(reason, replaced_by=replaced_by, by_itself=by_itself)
 
     def _shows(self, session_id: str | None) -> None:
         if session_id is not None and session_id != self._foreground:
@@ -394,9 +401,9 @@ class Attachment:
         except AttachError as error:
             self._tell(session_id, error)
 
-    def _close_sessions(self, reason: str) -> None:
+    def _close_sessions(self, reason: str, *, by_itself: bool = False) -> None:
         for session_id in list(self.sessions):
-            self._end(session_id, reason)
+            self._end(session_id, reason, by_itself=by_itself)
 
     async def leave(self, *, is_lost: bool = False) -> None:
         """Leave all sessions as they were found and disconnect.

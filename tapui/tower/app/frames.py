@@ -166,8 +166,8 @@ class Frames:
         app.frame_ends()
 
     def _see(self) -> None:
-        """A failed step that stands there in full for long enough was seen, if the terminal has the
-        focus: without it the person is elsewhere."""
+        """A failed step, or a session that ended by itself, that stands there in full for long
+        enough was seen, if the terminal has the focus: without it the person is elsewhere."""
         app = self._app
         detail = app.main.detail_area.detail if app.has_detail else None
         if isinstance(app.screen, Sheet):
@@ -175,13 +175,20 @@ class Frames:
         elif app.screen is not app.main:
             detail = None
         standing = detail.step_key if detail is not None and app.app_focus else None
-        if not any((one.session_id, one.key) == standing for one in app.view.failures):
-            standing = None
+        ended = app.view.state.sessions.get(standing[0]) if standing and not standing[1] else None
+        if ended is not None:
+            is_new = app.view.has_unseen_end(ended)
+        else:
+            is_new = any((one.session_id, one.key) == standing for one in app.view.failures)
+        standing = standing if is_new else None
         now = self._ticks()
         if standing != self._standing:
             self._standing, self._stands_since = standing, now
         elif standing is not None and now - self._stands_since >= SEEN_AFTER:
-            app.view.see_failure(*standing)
+            if standing[1]:
+                app.view.see_failure(*standing)
+            else:
+                app.view.see_end(standing[0])
 
     def focus_moved(self) -> None:
         """The terminal got or lost the focus: what stands there begins anew."""

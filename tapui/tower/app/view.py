@@ -151,6 +151,8 @@ class View:
         self.decided_at: dict[str, str] = {}
         """By approval: when it was settled."""
         self.failures: deque[FailedEvent] = deque(maxlen=1000)
+        self.seen_ends: dict[str, None] = {}
+        """Sessions that have ended by themselves, of which the person saw that."""
         """What failed since this tower attached and was not seen yet, the oldest first."""
         self.emitter_log = EmitterLog()
         self.spans: deque[tuple[str, subjects.Span]] = deque(maxlen=KEPT_SPANS)
@@ -289,6 +291,15 @@ class View:
         if session_id != self.chosen_session:
             self.chosen_session = session_id
             self._dirty.add("life")
+
+    def has_unseen_end(self, session: subjects.Session) -> bool:
+        """Return whether a session ended by itself, and the person has not seen that."""
+        return session.by_itself and not is_open(session) and session.id not in self.seen_ends
+
+    def see_end(self, session_id: str) -> None:
+        known = self.state.sessions
+        self.seen_ends = {id_: None for id_ in (*self.seen_ends, session_id) if id_ in known}
+        self.touch("sessions")
 
     def see_failure(self, session_id: str, key: str) -> None:
         """The step of this key stood on the screen: if it has failed, that was seen."""

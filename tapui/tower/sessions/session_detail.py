@@ -174,6 +174,10 @@ class SessionDetail(DetailView):
     _output: Sequence[Paragraph] = ()
     """The last lines of its newest command."""
 
+    @property
+    def step_key(self) -> tuple[str, str]:
+        return self.key, ""  # no step: the session
+
     def show(self, view: View, dirty: frozenset[str]) -> None:
         session = view.state.sessions.get(self.key)
         if session is None:

@@ -150,7 +150,8 @@ the row) one text.
         groups: list[tuple[tuple[object, ...], list[Row]]] = []
         for session in listed(view.state.sessions.values()):
             gone = times.since(session.ended_at, view.now)
-            if session.state == "ended" and (gone is None or gone >= ENDED_SHOWN):
+            is_past = session.state == "ended" and (gone is None or gone >= ENDED_SHOWN)
+            if is_past and not view.has_unseen_end(session):
                 continue
             stands = session_status.of_session(
                 view.state,

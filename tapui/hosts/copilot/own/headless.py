@@ -106,7 +106,7 @@ class HeadlessServer:
         if self._server is server:
             self._server = None
         for session_id in list(self.sessions):
-            self._drop(session_id, f"{reason}; go on with it: copilot --resume {session_id}")
+            self._drop(session_id, reason, by_itself=True)
         if reason:
             self._uplink.report(f"{reason}; the next session starts another", "warning")
         await server.close()
@@ -228,10 +228,10 @@ class HeadlessServer:
             self._uplink.send(ended)
         session.close(reason)
 
-    def _drop(self, session_id: str, reason: str) -> None:
+    def _drop(self, session_id: str, reason: str, *, by_itself: bool = False) -> None:
         session = self.sessions.pop(session_id, None)
         if session is not None:
-            session.close(reason)
+            session.close(reason, by_itself=by_itself)
 
     async def leave(self, *, is_lost: bool = False) -> None:
         sessions = list(self.sessions.values())

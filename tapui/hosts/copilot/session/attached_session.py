@@ -256,17 +256,23 @@ class AttachedSession:
         self._live_text.close()
         self._live_output.close()
 
-    def close(self, reason: str | None, *, replaced_by: str | None = None) -> None:
+    def close(
+        self, reason: str | None, *, replaced_by: str | None = None, by_itself: bool = False
+    ) -> None:
         """Tell the gateway that the session is over, unless `reason` is None (it was replaced).
 
-        `replaced_by` is the session that took its place and has been open beside it.
+        `replaced_by` is the session that took its place and has been open beside it. With
+        `by_itself` its program ended, and that counts unless the session had said that it ends.
         """
         self.hooks.close()
         self._let_go()
         self.toolset.close()
         self._tasks.cancel()
         if self.is_open and reason is not None:
-            self._uplink.send(SessionClose(self.id, reason, replaced_by))
+            by_itself = by_itself and not self.ended.is_set()
+            if by_itself:
+                reason = f"{reason}; go on with it: copilot --resume {self.id}"
+            self._uplink.send(SessionClose(self.id, reason, replaced_by, by_itself))
         self.is_open = False
 
     async def disconnect(self) -> str | None:
