@@ -6,7 +6,7 @@ import contextlib
 
 from tapui.cli import output
 from tapui.cli.arguments import CommandParser, add_arguments_of_a_call, add_port
-from tapui.cli.context import gateway
+from tapui.cli.context import gateway, session_of
 from tapui.cli.failure import Failure
 from tapui.cli.tool_call import GivenArguments, check_arguments, find_tool, object_of, print_outcome
 from tapui.client.connection import GatewayConnection
@@ -59,6 +59,8 @@ async def outcome_of(
             if not connection.sessions:
                 raise Failure("there is no session in which the tool could be called")
             session = connection.sessions[0].id
+        else:
+            session = session_of(connection.snapshot.state.sessions, session).id
         offered = find_tool(tool, await _tools(connection, session))
         arguments = given.read(offered.parameters)
         await check_arguments(tool, arguments, offered.parameters)
