@@ -30,7 +30,9 @@ TMUX = {
     "end": "End",
     "pageup": "PageUp",
     "pagedown": "PageDown",
+    "alt+enter": "M-Enter",
     "ctrl+f": "C-f",
+    "ctrl+j": "C-j",
     "ctrl+l": "C-l",
     "ctrl+o": "C-o",
     "ctrl+p": "C-p",
@@ -465,6 +467,8 @@ async def _orders(walk: Walk, host: Host, provider: Provider, gateway: Gateway) 
     await walk.goes("close-sheet", "Tools of ")
     await walk.brings("tell", "after this turn|Tell")
     screen.type("stop it")
+    walk.press("new-line")
+    walk.press("new-line", 1)
     walk.press("tell-way")
     walk.press("tell-keep")
     walk.press("tell")

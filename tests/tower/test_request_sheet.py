@@ -471,6 +471,17 @@ async def test_what_copilots_judge_says_stands_with_the_request(said: object, sh
         assert ("no words for" in rig.text) is ("no words for" in shown)
 
 
+async def test_a_message_to_the_agent_may_have_several_lines() -> None:
+    async with running(asked(command("a1", "ls", waited=5))) as rig:
+        await sheet(rig)
+        await rig.press("m")
+        rig.app.post_message(Paste("use\nrg"))
+        await rig.settle()
+        await rig.press("alt+enter", "x", "enter")
+        (sent,) = rig.feed.sent
+        assert sent == ApprovalDecide(approval_id="a1", decision="deny", reason="use\nrg\nx")
+
+
 DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n one\n--- two\n+++ three\n"
 
 

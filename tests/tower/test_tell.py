@@ -1,11 +1,13 @@
 """Orders from the tower: the Tell line, stopping, and the actions of a session."""
 
 import pytest
+from textual.events import Paste
 
 from tapui.projection.state import State
 from tapui.tower.sessions.tell_line import TellInput, TellLine
 from tapui.wire import events as ev
 from tapui.wire.errors import ErrorCode
+from tapui.wire.limits import MAX_TELL
 from tapui.wire.message import Error
 from tapui.wire.steering import (
     ModelChoice,
@@ -116,6 +118,43 @@ async def test_escape_keeps_the_draft_of_each_session() -> None:
         await rig.press("enter")
         assert rig.app.orders.draft("s1") == ""
         assert rig.app.orders.draft("s2") == "c"
+
+
+TRACE = "Traceback:\n  File x\nValueError: no"
+
+
+async def test_a_pasted_text_of_several_lines_is_sent_whole() -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        await rig.press("t")
+        high = rig.app.main.query_one(TellInput).size.height
+        for pasted in ("look:\r\n", TRACE):
+            rig.app.post_message(Paste(pasted))
+            await rig.settle()
+        assert rig.feed.sent == [], "a paste sends nothing"
+        field = rig.app.main.query_one(TellInput)
+        assert (high, field.size.height) == (1, 4)
+        await rig.press("enter")
+        assert rig.feed.sent[-1].text == f"look:\n{TRACE}"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("key", ["alt+enter", "ctrl+j"])
+async def test_a_line_is_begun_by_keys_of_its_own_and_five_are_in_sight(key: str) -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        await rig.press("t", *[one for number in range(7) for one in (str(number), key)], "x")
+        assert rig.app.main.query_one(TellInput).size.height == 5
+        await rig.press("up", "up", "y", "enter")
+        assert rig.feed.sent[-1].text == "0\n1\n2\n3\n4\n5y\n6\nx"  # type: ignore[attr-defined]
+
+
+async def test_a_paste_without_bounds_is_cut_and_harmless() -> None:
+    async with running(able(), size=(120, 36)) as rig:
+        await rig.press("t", "a")
+        rig.app.post_message(Paste("\x1b[2J\u202e" * 1_000_000))
+        await rig.settle()
+        await rig.press("enter")
+        sent = rig.feed.sent[-1].text  # type: ignore[attr-defined]
+        assert len(sent) == MAX_TELL
+        assert sent.startswith("a\\x1b[2J\\u202e")
 
 
 async def test_an_empty_text_is_not_sent() -> None:

@@ -403,6 +403,7 @@ TABLE: tuple[KeyAction, ...] = (
         "another way",
         "way",
     ),
+    KeyAction("new-line", "alt+enter,ctrl+j", "new_line", "tell", "a line more, as in each text"),
     KeyAction("tell-keep", "escape", "keep_draft", "tell", "back; the draft is kept", "back"),
     KeyAction("topics", "t", "topics", "sheet", "the help: pages about topics", "topics"),
     KeyAction("close-sheet", "escape,q", "close", "sheet", "back: close the sheet", "back"),

@@ -25,13 +25,14 @@ from tapui.tower.app.view import View
 from tapui.tower.requests.rule_proposal import RuleProposal
 from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.table import Table
-from tapui.tower.textual.dialogs import AnswerError, AnswerForm, AnswerInput
+from tapui.tower.textual.dialogs import AnswerError, AnswerForm, AnswerText
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
 from tapui.tower.workbench.arguments_view import FormView, JsonView
 from tapui.tower.workbench.fields import NoForm, form_of
 from tapui.wire import subjects
 from tapui.wire.codec import raw
+from tapui.wire.limits import MAX_TELL
 
 Written = Mapping[str, str]
 """What was filled in: the text of each field, the sessions that were chosen."""
@@ -233,17 +234,16 @@ class RequestFields(Vertical):
 
     # What belongs to the chosen answer
 
-    def add_reason(self, text: str = "") -> AnswerInput:
+    def add_reason(self, text: str = "") -> AnswerText:
         """Add and return the line with the reason for the agent of a denial."""
-        line = AnswerInput(
-            text, placeholder="message to the agent", id="tell", select_on_focus=False
-        )
+        hint = "message to the agent"
+        line = AnswerText(text, max_length=MAX_TELL, placeholder=hint, id="tell")
         self.mount(line)
         return line
 
     @property
-    def reason(self) -> AnswerInput | None:
-        return next(iter(self.query("#tell").results(AnswerInput)), None)
+    def reason(self) -> AnswerText | None:
+        return next(iter(self.query("#tell").results(AnswerText)), None)
 
     def drop_choice(self) -> None:
         for shown in self.query(RulePanel):

@@ -41,7 +41,7 @@ from tapui.tower.requests.rule_proposal import RuleProposal, proposal
 from tapui.tower.requests.urgency import requests, standing
 from tapui.tower.table.table import Table
 from tapui.tower.textual.detail import DetailView
-from tapui.tower.textual.dialogs import AnswerError, AnswerInput
+from tapui.tower.textual.dialogs import AnswerError, AnswerText
 from tapui.tower.textual.inside import after_refresh
 from tapui.tower.textual.reader import Reader, side_by_side
 from tapui.tower.textual.widgets import plain
@@ -682,13 +682,13 @@ class RequestDetail(DetailView):
         else:
             self.action_decide()
 
-    def on_input_submitted(self) -> None:
+    def on_safe_area_submitted(self) -> None:
         if self._chosen is None:
             self.action_choose("allow")
         else:
             self.action_decide()
 
-    on_done = on_input_submitted
+    on_done = on_safe_area_submitted
 
     def on_changed(self) -> None:
         if not self._is_sent:
@@ -697,8 +697,8 @@ class RequestDetail(DetailView):
             form.mark()
         self._prompt()
 
-    def on_input_changed(self, event: AnswerInput.Changed) -> None:
-        if event.input is not self._fields.reason and not self._is_sent:
+    def on_text_area_changed(self, event: AnswerText.Changed) -> None:
+        if event.text_area is not self._fields.reason and not self._is_sent:
             self._chosen = None
         self._prompt()
 

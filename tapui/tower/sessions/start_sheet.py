@@ -15,7 +15,7 @@ from tapui.text import safe_text
 from tapui.tower.sessions.agent_choice import AgentsScreen, ReadAgents
 from tapui.tower.sessions.sent_orders import StartDraft
 from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen, ask
-from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.textual.widgets import SafeArea, SafeInput, plain
 from tapui.tower.workbench.arguments_view import ChoiceLine
 from tapui.tower.workbench.shell_line import json_text
 from tapui.wire.limits import MAX_ID, MAX_PATH, MAX_TELL
@@ -75,8 +75,12 @@ class StartScreen(LiveScreen[StartDraft]):
             yield Static(plain("Start a session without a screen", "bold"), markup=False)
             for name, title, hint, most in _FIELDS:
                 yield Static(plain(title, "$text-muted"), markup=False)
+                text = str(getattr(self._draft, name) or "")
+                if name == "prompt":
+                    yield SafeArea(text, placeholder=hint, max_length=most, id=name)
+                    continue
                 yield (AgentInput if name == "agent" else SafeInput)(
-                    safe_text(str(getattr(self._draft, name) or "")),
+                    safe_text(text),
                     placeholder=hint,
                     max_length=most,
                     select_on_focus=False,
@@ -91,7 +95,7 @@ class StartScreen(LiveScreen[StartDraft]):
             yield Static(plain(hint, "$text-muted"), classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one("#prompt" if self._draft.folder else "#folder", SafeInput).focus()
+        self.query_one("#prompt" if self._draft.folder else "#folder").focus()
 
     @on(AgentInput.Wanted)
     def _choose_agent(self, event: AgentInput.Wanted) -> None:
@@ -106,10 +110,16 @@ class StartScreen(LiveScreen[StartDraft]):
         ask(self.app, AgentsScreen(folder, self._read_agents), chosen)
 
     @on(Input.Submitted)
+    @on(SafeArea.Submitted)
     @on(ChoiceLine.Submitted)
     def _start(self, event: Message) -> None:
         event.stop()
-        typed = {one[0]: self.query_one(f"#{one[0]}", SafeInput).value.strip() for one in _FIELDS}
+        fields = {name: self.query_one(f"#{name}") for name, *_ in _FIELDS}
+        typed = {
+            name: field.value.strip()
+            for name, field in fields.items()
+            if isinstance(field, SafeInput | SafeArea)
+        }
         folder = _folder(typed["folder"])
         if not folder.startswith("/"):
             fault = "The folder must be an absolute path, or begin with ~/."

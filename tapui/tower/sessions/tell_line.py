@@ -7,7 +7,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.message import Message
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from tapui.projection.state import is_open
 from tapui.projection.words import WAYS, can_stop
@@ -15,7 +15,7 @@ from tapui.text import cut
 from tapui.tower.app.tower import Tower
 from tapui.tower.keys.bindings import bindings
 from tapui.tower.textual.sheet import Sheet
-from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.textual.widgets import SafeArea, plain
 from tapui.tower.wording.words import quantity
 from tapui.wire.limits import MAX_TELL
 from tapui.wire.steering import Way
@@ -54,7 +54,7 @@ def ways_of(session: Session) -> list[Way]:
     return ways
 
 
-class TellInput(SafeInput):
+class TellInput(SafeArea):
     """Where the text is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("tell-send", "tell-way", "tell-keep")
@@ -83,7 +83,7 @@ class TellLine(Horizontal):
     DEFAULT_CSS = """
     TellLine {
         display: none;
-        height: 1;
+        height: auto;
         width: 1fr;
         background: $surface;
     }
@@ -121,7 +121,7 @@ class TellLine(Horizontal):
 
     def compose(self) -> ComposeResult:
         yield Static("", classes="whom", markup=False)
-        yield TellInput(max_length=MAX_TELL, compact=True, select_on_focus=False)
+        yield TellInput(max_length=MAX_TELL)
 
     def open(self, session: Session, notes: int = 0) -> None:
         """Begin to write to a session, with the draft that there is; or to send notes, with or
@@ -154,7 +154,6 @@ class TellLine(Horizontal):
         self._several, self._notes = list(several), notes
         field = self.query_one(TellInput)
         field.value = "" if is_stop or notes else self._tower.orders.draft(to)
-        field.cursor_position = len(field.value)
         self.add_class("-open")
         self._show()
         self.screen.set_focus(field)
@@ -195,7 +194,7 @@ class TellLine(Horizontal):
     def on_tell_input_kept(self) -> None:
         self._close()
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
+    def on_safe_area_submitted(self, event: TellInput.Submitted) -> None:
         """Send the text; an empty one is left, or stops the turn."""
         event.stop()
         text, is_sent, several = event.value, True, self._several

@@ -18,9 +18,9 @@ from tapui.tower.table.columns import Cell, Column, Row
 from tapui.tower.table.filter import Filter, FilterError, parse
 from tapui.tower.table.table import Table
 from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen, Result
-from tapui.tower.textual.widgets import SafeInput, plain
+from tapui.tower.textual.widgets import SafeArea, SafeInput, plain
 from tapui.wire import subjects
-from tapui.wire.limits import MAX_ID
+from tapui.wire.limits import MAX_ID, MAX_TELL
 
 
 class ActionsScreen(LiveScreen[None]):
@@ -288,6 +288,10 @@ class AnswerInput(SafeInput):
     """A line to type in."""
 
 
+class AnswerText(SafeArea):
+    """A text to type: an answer, or a message to the agent."""
+
+
 _LINE, _ROW = "line", "row"
 
 
@@ -310,7 +314,7 @@ class AnswerForm(Vertical):
         if self._is_free:
             hint = "or type your own answer" if self._choices else "type here"
             text = self._written.get(_LINE, "")
-            yield AnswerInput(text, placeholder=hint, select_on_focus=not text)
+            yield AnswerText(text, max_length=MAX_TELL, placeholder=hint)
 
     def on_mount(self) -> None:
         for table in self.query(Table):
@@ -321,12 +325,12 @@ class AnswerForm(Vertical):
 
     @property
     def written(self) -> Mapping[str, str]:
-        written = [(_LINE, line.value) for line in self.query(AnswerInput)]
+        written = [(_LINE, line.value) for line in self.query(AnswerText)]
         return dict(written + [(_ROW, table.selected or "0") for table in self.query(Table)])
 
     def focus_inside(self) -> None:
         """Focus the line where something is written, else the first thing to fill in."""
-        for widget in self.query("Input" if self._written.get(_LINE) else "Table, Input"):
+        for widget in self.query("AnswerText" if self._written.get(_LINE) else "Table, AnswerText"):
             widget.focus()
             return
 

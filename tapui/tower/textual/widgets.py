@@ -1,12 +1,17 @@
 """Text that reaches a widget: made safe, and never read as markup."""
 
-from typing import Any
+from typing import Any, ClassVar
 
+from textual import events
+from textual.binding import Binding, BindingType
 from textual.content import Content
+from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input, Static, TextArea
+from textual.widgets.text_area import Edit, EditResult
 
 from tapui.text import NAME_LENGTH, safe_text
+from tapui.tower.keys.bindings import bindings
 from tapui.tower.wording.marks import Mark
 
 
@@ -99,3 +104,82 @@ class SafeInput(Input):
     def replace(self, text: str, start: int, end: int) -> None:
         """Replace a part of the value by safe text: this is the way of keys and pastes alike."""
         super().replace(safe_text(text), start, end)
+
+
+class SafeArea(TextArea):
+    """A field for a text of several lines, as high as that, which makes everything that enters it
+    safe for the screen. Enter submits it, and so no paste does; Alt and Enter, or Ctrl+J, begin a
+    line."""
+
+    DEFAULT_CSS = """
+    SafeArea { height: auto; min-height: 1; max-height: 5; padding: 0; scrollbar-size-vertical: 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "submit", show=False),
+        *bindings("new-line"),
+    ]
+
+    class Submitted(Message):
+        """Enter was pressed."""
+
+        def __init__(self, value: str) -> None:
+            super().__init__()
+            self.value = value
+
+    def __init__(
+        self,
+        text: str = "",
+        *,
+        max_length: int | None = None,
+        select_on_focus: bool = False,
+        **options: Any,
+    ) -> None:
+        self._most = max_length
+        self._selects = select_on_focus
+        safe = safe_text(text, newlines=True)
+        super().__init__(safe, compact=True, highlight_cursor_line=False, **options)
+        self.set_reactive(TextArea.cursor_blink, False)
+        self.move_cursor(self.document.end)
+
+    @property
+    def value(self) -> str:
+        return self.text
+
+    @value.setter
+    def value(self, text: str) -> None:
+        self.load_text(safe_text(text, newlines=True)[: self._most])
+        self.move_cursor(self.document.end)
+
+    def edit(self, edit: Edit) -> EditResult:
+        """Change the text: keys and pastes alike come this way."""
+        text = safe_text(edit.text.replace("\r\n", "\n").replace("\r", "\n"), newlines=True)
+        if self._most is not None:
+            replaced = len(self.get_text_range(edit.top, edit.bottom))
+            text = text[: max(self._most - len(self.text) + replaced, 0)]
+        edit.text = text
+        return super().edit(edit)
+
+    def on_focus(self) -> None:
+        if self._selects:
+            self.select_all()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Up in the first line and down in the last one are keys of what is around it."""
+        if action == "cursor_up":
+            return not self.cursor_at_first_line
+        if action == "cursor_down":
+            return not self.cursor_at_last_line
+        return super().check_action(action, parameters)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key == "enter":
+            event.prevent_default()  # no line feed
+
+    async def _on_paste(self, event: events.Paste) -> None:
+        event.stop()
+
+    def action_submit(self) -> None:
+        self.post_message(self.Submitted(self.value))
+
+    def action_new_line(self) -> None:
+        self.insert("\n", maintain_selection_offset=False)

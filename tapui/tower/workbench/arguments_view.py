@@ -16,7 +16,7 @@ from textual.widgets import Input, Static, TextArea
 from textual.widgets.text_area import Edit, EditResult
 
 from tapui.text import safe_text
-from tapui.tower.textual.dialogs import AnswerInput
+from tapui.tower.textual.dialogs import AnswerInput, AnswerText
 from tapui.tower.textual.widgets import plain
 from tapui.tower.workbench.fields import Argument, FieldError, Form, check_json
 from tapui.tower.workbench.shell_line import escaped, json_text
@@ -126,18 +126,22 @@ class FieldLine(Vertical):
 
     DEFAULT_CSS = """
     FieldLine { height: auto; }
-    FieldLine .entry { height: 1; }
+    FieldLine .entry { height: auto; }
     FieldLine .name { width: 18; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     FieldLine .about { padding-left: 18; height: auto; max-height: 2; width: 1fr; }
     FieldLine Input, FieldLine ChoiceLine { width: 1fr; height: 1; background: $panel; }
+    FieldLine AnswerText { width: 1fr; background: $panel; }
     """
 
     def __init__(self, field: Argument, text: str, *, is_begun: bool = False) -> None:
         super().__init__()
         self.field = field
-        self.entry: AnswerInput | ChoiceLine
+        self.entry: AnswerInput | AnswerText | ChoiceLine
         if field.kind == "choice":
             self.entry = ChoiceLine(field.choices, text, field.names)
+        elif field.kind == "text" and not field.is_secret:
+            hint, selects = field.takes, not is_begun
+            self.entry = AnswerText(text, placeholder=hint, select_on_focus=selects)
         else:
             self.entry = AnswerInput(
                 text,
@@ -218,12 +222,14 @@ class FormView(VerticalScroll, can_focus=False):
         return False
 
     @on(Input.Changed)
+    @on(TextArea.Changed)
     @on(ChoiceLine.Changed)
     def _tell_change(self, event: Message) -> None:
         event.stop()
         self.post_message(Changed())
 
     @on(Input.Submitted)
+    @on(AnswerText.Submitted)
     @on(ChoiceLine.Submitted)
     def _go_on(self, event: Message) -> None:
         event.stop()

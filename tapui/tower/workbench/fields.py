@@ -77,9 +77,9 @@ class Argument:
     def written(self, value: object) -> str:
         """Return how a decoded value is typed here. Raises `FieldError` where it cannot be."""
         if self.kind == "text":
-            if isinstance(value, str) and value and safe_text(value) == value:
+            if isinstance(value, str) and value and safe_text(value, newlines=True) == value:
                 return value
-            raise FieldError(f"{self.key} is no text of one line")
+            raise FieldError(f"{self.key} is no text that can be typed")
         text = json_text(value)
         if self.kind == "choice":
             if text not in self.choices:
