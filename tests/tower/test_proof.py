@@ -284,7 +284,7 @@ async def test_the_line_comes_with_the_proof_and_leaves_the_cursor_where_it_is()
 
 async def test_the_sheet_of_a_turn_begins_with_says_and_recorded() -> None:
     async with running(recorded_world(), size=(120, 36)) as rig:
-        await rig.press("2", "g", ".", "o")
+        await rig.press("2", "home", ".", "o")
         assert type(on_top(rig.app)) is TurnDetail
         says, recorded = rig.app.screen.query_one(Reader).plain_text.splitlines()[:2]
         assert says == f"says       “{SAYS}”"
@@ -311,7 +311,7 @@ async def test_what_is_recorded_stands_out_as_the_sign_in_its_row(session: str, 
 
 async def test_what_was_said_last_has_what_was_recorded_below_it() -> None:
     async with running(recorded_world(), size=(120, 36)) as rig:
-        await rig.press("2", "g", "j", "j", "enter")
+        await rig.press("2", "home", "j", "j", "enter")
         lines = rig.app.screen.query_one(Reader).plain_text.splitlines()
         at = lines.index("says")
         assert lines[-1].startswith("recorded   ○ unchecked: 3 files changed"), lines[at:]
@@ -465,7 +465,7 @@ async def test_a_turn_that_changed_files_has_no_tick_where_no_check_is_known() -
 # What others are shown
 
 
-@pytest.mark.parametrize("keys", [["1"], ["2", "g"]], ids=["session", "turn"])
+@pytest.mark.parametrize("keys", [["1"], ["2", "home"]], ids=["session", "turn"])
 async def test_y_copies_what_tapui_proof_prints(keys: list[str]) -> None:
     state = recorded_world()
     turns = [turn.told() for turn in state.turns["s1"].turns]
@@ -533,7 +533,7 @@ async def test_a_turn_says_how_often_it_was_sent_back() -> None:
     async with running(state, size=(120, 36)) as rig:
         await rig.press("2", "z")
         assert "sent back 2× ↑39k" in row(rig, "you: “Write the release")
-        await rig.press("g", "full_stop", "o")
+        await rig.press("home", "full_stop", "o")
         assert "goals      sent back 2×  ↑38k ↓900" in rig.text
 
 

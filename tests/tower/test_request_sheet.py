@@ -531,6 +531,14 @@ async def test_what_was_not_on_screen_cannot_be_allowed(letter: str) -> None:
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
 
 
+@pytest.mark.parametrize("size", [(1, 24), (3, 10), (5, 24)])
+async def test_nothing_is_allowed_on_a_screen_that_shows_nothing(size: tuple[int, int]) -> None:
+    async with running(asked(command("a1", "rm -rf ~", waited=5)), size=size) as rig:
+        await sheet(rig)
+        await rig.press("y", "enter", "end", "y", "enter")
+        assert not rig.feed.sent
+
+
 async def test_what_was_not_on_screen_can_be_denied() -> None:
     async with running(asked(command("a1", "true\n" * 100, waited=5))) as rig:
         await sheet(rig)

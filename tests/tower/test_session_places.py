@@ -9,7 +9,7 @@ from tapui.projection.turns.session import LiveTurns
 from tapui.tower.app.services import FolderHead
 from tapui.tower.sessions.folder_heads import EVERY
 from tapui.tower.sessions.sessions_pane import SessionsPane
-from tapui.wire.events import ApprovalRequested, SessionClosed, SessionUpdated
+from tapui.wire.events import ApprovalRequested, SessionClosed, SessionOpened, SessionUpdated
 from tapui.wire.subjects import ContextUse
 from tapui.wire.turns import SessionTurns, Turn
 from tests.rig.waiting import until_async
@@ -190,3 +190,9 @@ async def test_a_session_that_ended_by_itself_stays_until_that_was_seen() -> Non
         await rig.turn(1)
         await rig.turn(1)
         assert pane.shown_keys() == ["s2"]
+        rig.feed.happen(SessionOpened("s0", state.sessions["s0"]))  # it was resumed
+        fields = {"state": "ended", "ended_at": at(-70), "reason": "again", "by_itself": True}
+        again = replace(state.sessions["s0"], **fields)
+        rig.feed.happen(SessionClosed("s0", again), ts=at(-70))
+        await rig.turn(200)
+        assert pane.shown_keys() == ["s2", "s0"]

@@ -246,7 +246,7 @@ def test_recorded(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize("size", COMMON, ids=lambda size: f"{size[0]}x{size[1]}")
 def test_recorded_turn(snap_compare: Compare, size: tuple[int, int]) -> None:
-    keys = ["2", "g", "full_stop", "o"]
+    keys = ["2", "home", "full_stop", "o"]
     compare(snap_compare, size, keys, state=recorded_world(), shows=TurnDetail)
 
 

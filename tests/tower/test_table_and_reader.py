@@ -224,7 +224,7 @@ async def test_a_text_without_a_place_yet_is_laid_out_once_it_has_one() -> None:
         await pilot.pause()
         shown.set_parts([Paragraph("one line of text"), Paragraph("another one")])
         await pilot.pause()
-        assert not shown.was_read
+        assert (shown.was_read, shown.lines_below) == (False, 2)
         shown.display = True
         await pilot.pause()
         assert shown.text.splitlines() == ["one line of text", "another one"]

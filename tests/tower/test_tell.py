@@ -146,6 +146,15 @@ async def test_a_line_is_begun_by_keys_of_its_own_and_five_are_in_sight(key: str
         assert rig.feed.sent[-1].text == "0\n1\n2\n3\n4\n5y\n6\nx"  # type: ignore[attr-defined]
 
 
+async def test_up_and_down_move_in_a_line_that_is_wrapped() -> None:
+    async with running(able(), size=(80, 24)) as rig:
+        await rig.press("t", *"a" * 150)
+        assert rig.app.main.query_one(TellInput).size.height > 1
+        await rig.press("up", "x", "enter")
+        sent = rig.feed.sent[-1].text  # type: ignore[attr-defined]
+        assert 0 < sent.index("x") < 150
+
+
 async def test_a_paste_without_bounds_is_cut_and_harmless() -> None:
     async with running(able(), size=(120, 36)) as rig:
         await rig.press("t", "a")
@@ -286,7 +295,7 @@ async def test_a_text_at_the_question_is_sent_once_the_turn_is_stopped() -> None
 async def test_escape_at_the_question_keeps_what_was_typed_as_a_draft() -> None:
     async with running(able(), size=(120, 36)) as rig:
         await rig.press("t", "b", "escape", "x", "a", "escape", "t")
-        assert rig.app.main.query_one(TellInput).value == "a b"
+        assert rig.app.main.query_one(TellInput).value == "a\nb"
         assert rig.feed.sent == []
 
 

@@ -70,7 +70,7 @@ async def traced(rig: Running, *spans: Span, is_cut: bool = False) -> SpansRead:
 
 async def open_turn(rig: Running) -> str:
     """Open the newest turn's sheet; return when it began."""
-    await rig.press("2", "g", "full_stop", "o")
+    await rig.press("2", "home", "full_stop", "o")
     assert isinstance(on_top(rig.app), TurnDetail)
     return rig.app.view.state.turns["s1"].turns[-1].started_at
 
@@ -229,7 +229,7 @@ async def test_a_replay_has_them_up_to_its_moment(tmp_path: Path) -> None:
         writer.turn(ev.SpanEnded(recorded_span(1, "turn", started_at=began), "s1"))
     async with replayed(state) as rig:
         await rig.settled()
-        await rig.pilot.press("2", "g", "full_stop", "o", "w")
+        await rig.pilot.press("2", "home", "full_stop", "o", "w")
         await rig.until(lambda: isinstance(on_top(rig.app), TurnDetail))
         await rig.until(lambda: len(rows(rig)) == 4)
         rig.app.paint()

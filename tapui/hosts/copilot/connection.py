@@ -297,12 +297,14 @@ class CliConnection:
         self._rpc.close()
         self.sessions.clear()
         if (process := self._process) is not None:
-            if process.returncode is None:
-                await asyncio.to_thread(kill_tree, process.pid)
-            else:  # npm's `copilot` has ended, and perhaps not the CLI that it had started
+            try:
+                if process.returncode is None:
+                    await asyncio.shield(asyncio.to_thread(kill_tree, process.pid))
+            finally:
+                # npm's `copilot` may have ended before the CLI that it had started.
                 signal_group(process.pid, signal.SIGKILL)
-            # Its pipes, which another process may hold, are closed with the transport.
-            process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
+                # Its pipes, which another process may hold, are closed with the transport.
+                process._transport.close()  # type: ignore[attr-defined]  # noqa: SLF001 - no other way
             with contextlib.suppress(TimeoutError):  # the system does not end it
                 await asyncio.wait_for(process.wait(), _END_TIME)
         await self._serving

@@ -314,7 +314,7 @@ class Notifier:
 
 _STILL_NEW = 60.0
 """Seconds. After a click, a key shows the digest only this long."""
-_MOVES = ("up", "down", "page-up", "page-down", "first", "last", "open")
+_MOVES = ("up", "down", "page-up", "page-down", "first", "newest", "last", "open")
 """Keys that act in the digest; another one closes it."""
 
 

@@ -151,8 +151,9 @@ class View:
         self.decided_at: dict[str, str] = {}
         """By approval: when it was settled."""
         self.failures: deque[FailedEvent] = deque(maxlen=1000)
-        self.seen_ends: dict[str, None] = {}
-        """Sessions that have ended by themselves, of which the person saw that."""
+        self.new_ends: dict[str, str] = {}
+        """When sessions have ended by themselves while this tower was here, until the person has
+        seen that."""
         """What failed since this tower attached and was not seen yet, the oldest first."""
         self.emitter_log = EmitterLog()
         self.spans: deque[tuple[str, subjects.Span]] = deque(maxlen=KEPT_SPANS)
@@ -294,12 +295,11 @@ class View:
 
     def has_unseen_end(self, session: subjects.Session) -> bool:
         """Return whether a session ended by itself, and the person has not seen that."""
-        return session.by_itself and not is_open(session) and session.id not in self.seen_ends
+        return self.new_ends.get(session.id) == (session.ended_at or "")
 
     def see_end(self, session_id: str) -> None:
-        known = self.state.sessions
-        self.seen_ends = {id_: None for id_ in (*self.seen_ends, session_id) if id_ in known}
-        self.touch("sessions")
+        if self.new_ends.pop(session_id, None) is not None:
+            self.touch("sessions")
 
     def see_failure(self, session_id: str, key: str) -> None:
         """The step of this key stood on the screen: if it has failed, that was seen."""
@@ -552,6 +552,10 @@ class View:
             case ev.SessionReplaced():
                 self._rename(event.replaces, event.session_id)
             case ev.SessionClosed():
+                known_ids = self.state.sessions
+                self.new_ends = {id_: at for id_, at in self.new_ends.items() if id_ in known_ids}
+                if event.session.by_itself:
+                    self.new_ends[event.session_id] = event.session.ended_at or ""
                 for kept in (self.life, self.contexts, self.writing, self.worked, self.changed):
                     kept.pop(event.session_id, None)
                 for streams in (self.rings, self.muted):

@@ -110,7 +110,7 @@ class SentOrders:
     def give_back(self, session_id: str, text: str) -> None:
         """A text did not arrive: it is a draft again, before what was begun since."""
         if text:
-            self.keep_draft(session_id, " ".join(filter(None, (text, self.draft(session_id)))))
+            self.keep_draft(session_id, "\n".join(filter(None, (text, self.draft(session_id)))))
 
     # Orders
 

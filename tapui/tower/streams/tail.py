@@ -69,7 +69,7 @@ class Tail(LineView, can_focus=True):
         "tail--gap",
     }
     BINDINGS: ClassVar[list[BindingType]] = bindings(
-        "up", "down", "page-up", "page-down", "first", "last", "left", "right"
+        "up", "down", "page-up", "page-down", "first", "newest", "last", "left", "right"
     )
 
     class Changed(Message):

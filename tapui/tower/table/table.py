@@ -70,7 +70,7 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         *(f"table--{tone}" for tone in TONES),
     }
     BINDINGS: ClassVar[list[BindingType]] = bindings(
-        "open", "up", "down", "page-up", "page-down", "first", "last"
+        "open", "up", "down", "page-up", "page-down", "first", "newest", "last"
     )
 
     class Moved(Message):
@@ -110,8 +110,8 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self.columns = tuple(columns)
         self.rows: list[Row] = []
         self.sorted_by: tuple[int, bool] | None = None
-        self.on_first: Callable[[], None] | None = None
-        """Is done in place of going to the first row."""
+        self.on_newest: Callable[[], None] | None = None
+        """Goes to the newest row, where that is not the first one."""
         self._titles_high = int(has_titles)
         self._two_lines_below = two_lines_below
         self._opens_on_click = opens_on_click
@@ -345,10 +345,13 @@ class Table(LineView, can_focus=True, inherit_bindings=False):
         self._go(self._cursor + step * max(page, 1), step)
 
     def action_edge(self, index: int) -> None:
-        if not index and self.on_first is not None:
-            self.on_first()
+        self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
+
+    def action_newest(self) -> None:
+        if self.on_newest is not None:
+            self.on_newest()
         else:
-            self._go(len(self.rows) - 1 if index else 0, -1 if index else 1)
+            self.action_edge(0)
 
     def action_open(self) -> None:
         if self.selected is not None:

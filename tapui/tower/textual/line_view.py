@@ -42,6 +42,13 @@ class LineView(ScrollView):
     work that Textual does for each line of any widget: that took as long as painting them.
     """
 
+    def action_edge(self, index: int) -> None:
+        """Go to the first line, or with another index than 0 to the last one."""
+        raise NotImplementedError
+
+    def action_newest(self) -> None:
+        self.action_edge(0)
+
     def painted(self, y: int) -> Strip:
         raise NotImplementedError
 

@@ -129,7 +129,7 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
         *(f"reader--{look}" for look in SYNTAX),
     }
     BINDINGS: ClassVar[list[BindingType]] = bindings(
-        "up", "down", "page-up", "page-down", "first", "last"
+        "up", "down", "page-up", "page-down", "first", "newest", "last"
     )
 
     class Scrolled(Message):
@@ -187,6 +187,8 @@ class Reader(LineView, can_focus=True, inherit_bindings=False):
     @property
     def lines_below(self) -> int:
         """How many lines that are to be read are below those in sight."""
+        if self.parts and not self._wrapped_at:
+            return len(self.parts)  # none of them is on the screen
         end = len(self._lines)
         if self._to_be_read is not None:
             end = bisect_left(self._pieces, self._to_be_read, key=_part_of)

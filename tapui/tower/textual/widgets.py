@@ -130,7 +130,7 @@ class SafeArea(TextArea):
         self,
         text: str = "",
         *,
-        max_length: int | None = None,
+        max_length: int,
         select_on_focus: bool = False,
         **options: Any,
     ) -> None:
@@ -152,11 +152,10 @@ class SafeArea(TextArea):
 
     def edit(self, edit: Edit) -> EditResult:
         """Change the text: keys and pastes alike come this way."""
-        text = safe_text(edit.text.replace("\r\n", "\n").replace("\r", "\n"), newlines=True)
-        if self._most is not None:
-            replaced = len(self.get_text_range(edit.top, edit.bottom))
-            text = text[: max(self._most - len(self.text) + replaced, 0)]
-        edit.text = text
+        replaced = len(self.get_text_range(edit.top, edit.bottom))
+        room = max(self._most - len(self.text) + replaced, 0)
+        text = edit.text[: 2 * room].replace("\r\n", "\n").replace("\r", "\n")
+        edit.text = safe_text(text[:room], newlines=True)[:room]
         return super().edit(edit)
 
     def on_focus(self) -> None:
@@ -166,9 +165,9 @@ class SafeArea(TextArea):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Up in the first line and down in the last one are keys of what is around it."""
         if action == "cursor_up":
-            return not self.cursor_at_first_line
+            return not self.navigator.is_first_wrapped_line(self.cursor_location)
         if action == "cursor_down":
-            return not self.cursor_at_last_line
+            return not self.navigator.is_last_wrapped_line(self.cursor_location)
         return super().check_action(action, parameters)
 
     async def _on_key(self, event: events.Key) -> None:

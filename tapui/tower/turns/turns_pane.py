@@ -308,7 +308,7 @@ later in it; else ✗.
         self._session_id = ""
         self._looks: dict[str, _Look] = {}
         self._read_ids = count(1)
-        self.table.on_first = self._follow
+        self.table.on_newest = self._follow
 
     # What is shown
 
@@ -395,7 +395,9 @@ later in it; else ✗.
         look = self._look
         if look.follows:
             look.follows = False
-            look.seen_until = max(map(self._began, self.table.rows), default="")
+            turns = self._rows.turns.values()
+            steps_ = [step.at for turn in turns for step in turn.all_steps()]
+            look.seen_until = max([*steps_, *(turn.started_at for turn in turns)], default="")
 
     def _began(self, row: Row) -> str:
         place, turn = self._rows.places.get(row.key), self._rows.turns.get(row.key)

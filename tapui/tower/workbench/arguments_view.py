@@ -20,6 +20,7 @@ from tapui.tower.textual.dialogs import AnswerInput, AnswerText
 from tapui.tower.textual.widgets import plain
 from tapui.tower.workbench.fields import Argument, FieldError, Form, check_json
 from tapui.tower.workbench.shell_line import escaped, json_text
+from tapui.wire.limits import MAX_TELL
 
 _UNSET = "not given"
 _SHOWN = 200
@@ -141,7 +142,9 @@ class FieldLine(Vertical):
             self.entry = ChoiceLine(field.choices, text, field.names)
         elif field.kind == "text" and not field.is_secret:
             hint, selects = field.takes, not is_begun
-            self.entry = AnswerText(text, placeholder=hint, select_on_focus=selects)
+            self.entry = AnswerText(
+                text, max_length=MAX_TELL, placeholder=hint, select_on_focus=selects
+            )
         else:
             self.entry = AnswerInput(
                 text,

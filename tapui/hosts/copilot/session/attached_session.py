@@ -166,7 +166,7 @@ class AttachedSession:
         session = await self._resume(connection)
         beginning, abilities = self._opening, self.steering.abilities
         self._ledger.keep_in(beginning.workspace_of(session) / "files" / "tap")
-        self._translator.permission_mode = await permission_mode(session)
+        self._translator.permissions_are(await permission_mode(session))
         abilities.look(session)
         opening = await beginning.open(
             connection, session, abilities, foreground=foreground, replaces=replaces
