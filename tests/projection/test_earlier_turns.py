@@ -1,5 +1,6 @@
 """Turns of before this run: put before the others, each once, within bounds."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -114,11 +115,12 @@ def test_a_turn_that_outlived_tapui_goes_on() -> None:
 
 
 @pytest.mark.parametrize("lost", ["unknown", "cancelled"])
-@pytest.mark.parametrize("is_read_late", [False, True])
+@pytest.mark.parametrize("read_at", range(4))
 def test_a_call_that_waited_for_the_person_when_tapui_ended_is_one_step(
-    lost: Any, is_read_late: bool
+    lost: Any, read_at: int
 ) -> None:
-    """Its host tells of it again, perhaps before the records of the former run were read."""
+    """Its host tells of it again, perhaps before the records of the former run were read: these
+    come before all of it, or after so many events."""
     day = Day()
     day.seq = 100
     left = step(51, "c1", state=lost, error=TAPUI_ENDED, tool="bash", summary="make")
@@ -126,12 +128,16 @@ def test_a_call_that_waited_for_the_person_when_tapui_ended_is_one_step(
     cut = turn(50, "build it", left, state=ended, ended_at=stamp(52))
     told = turn(50, "build it", step(51, "c1", state="running"), state="running")
     restored = [ev.TurnsRestored("s1", bounded([one])) for one in (cut, told)]
-    if not is_read_late:
-        day.tell(*restored)
-    day.happen("session.busy")
-    day.start("c1", command="make")
-    day.approve("waiting", call="c1")
-    if is_read_late:
+    happens = (
+        partial(day.happen, "session.busy"),
+        partial(day.start, "c1", command="make"),
+        partial(day.approve, "waiting", call="c1"),
+    )
+    for number, event in enumerate(happens):
+        if number == read_at:
+            day.tell(*restored)
+        event()
+    if read_at == len(happens):
         day.tell(*restored)
     assert [(one.call_id, one.state) for one in day.steps] == [("c1", "waiting")]
     assert (day.turn.head.prompt, day.turn.head.state) == ("build it", "waiting")

@@ -154,6 +154,9 @@ def _absorb(turns: list[LiveTurn]) -> None:
         return
     if not (_is_rest(rest) and begun.is_history):
         return
+    if not (rest.steps or rest.files or rest.says or tokens(rest.usage)):
+        turns.remove(rest)  # nothing of it has come yet: calls of the other may go on
+        return
     rest.source, rest.prompt, rest.started_at = begun.source, begun.prompt, begun.started_at
     again = {id_: step for step in rest.steps if (id_ := _call(step)) is not None}
     for at, step in enumerate(begun.steps):
