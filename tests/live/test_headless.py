@@ -103,6 +103,12 @@ def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
     return [process for process in processes if not has_ended(process.pid)]
 
 
+def tree_of(gateway: Gateway) -> list[psutil.Process]:
+    """Return the CLI's server below a gateway, and all that it started."""
+    server, *_ = below(gateway.pid, lambda argv: "--headless" in argv)
+    return [server, *server.children(recursive=True)]
+
+
 def test_run_with_a_gateway_of_its_own(run: Runs, model: ModelServer) -> None:
     untrusted = run.home.root / "elsewhere"
     untrusted.mkdir()
@@ -263,18 +269,17 @@ def test_the_whole_tree_of_a_server_is_ours_and_ends_with_it(
     gateway = serve(env=run.env)
     done = run("go", "--policy", str(policy))
     assert (done.returncode, done.stdout) == (0, "it is over\n"), done.stderr
-    server = server_of(gateway)
-    tree = [server, *server.children(recursive=True)]
-    assert len(tree) >= (2 if program == "npm" else 1)
-    server.kill()
-    until(lambda: not alive(tree), what=lambda: f"the end of {alive(tree)}")
+    first = tree_of(gateway)
+    assert len(first) >= (2 if program == "npm" else 1)
+    first[0].kill()
+    until(lambda: not alive(first), what=lambda: f"the end of {alive(first)}")
 
     model.script(Rule(text="another", when="again"))
-    assert run("again").stdout == "another\n"
-    server = server_of(gateway)
-    tree = [server, *server.children(recursive=True)]
+    again = run("again")
+    assert again.stdout == "another\n", again.stderr
+    second = tree_of(gateway)
     gateway.kill()
-    until(lambda: not alive(tree), what=lambda: f"the end of {alive(tree)}")
+    until(lambda: not alive(second), what=lambda: f"the end of {alive(second)}")
 
 
 def test_what_a_run_is_started_with_reaches_the_model(

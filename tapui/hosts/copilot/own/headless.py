@@ -77,6 +77,8 @@ class HeadlessServer:
         """Return the connection to a process that runs; raises `AttachError`."""
         async with self._starting:
             self._needed_at = time.monotonic()
+            if self._server is not None and self._server.has_ended() and self._watching:
+                await asyncio.wait([self._watching])  # its sessions end with it
             if self._server is None:
                 self._server = await start_server(self._copilot_home, self._environ)
                 self._watching = self._tasks.start(self._watch(self._server))
