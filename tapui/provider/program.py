@@ -123,11 +123,8 @@ def patient_printing() -> Iterator[None]:
             stream.end()
 
 
-def try_line(tool: Tool, port: int | None, session: ActiveSession | None = None) -> str:
-    """Return the command that calls a tool, in a `session` that may not be the one in front."""
+def try_line(tool: Tool, port: int | None) -> str:
     where = "" if port in (None, DEFAULT_PORT) else f" --port {port}"
-    if session is not None and not session.foreground:
-        where += f" --session {session.id}"
     return command(f"call {tool.name} {example_words(tool.parameters)}".rstrip() + where)
 
 
@@ -250,7 +247,7 @@ class _Printer(Listener):
         if tools:
             named, rest = few([tool.name for tool in tools])
             _say(f"  tools: {', '.join([*named, *rest])}")
-            _say(f"  try one: {try_line(tools[0], self._finder.port, next(iter(sessions), None))}")
+            _say(f"  try one: {try_line(tools[0], self._finder.port)}")
         file = os.path.abspath(sys.argv[0])  # noqa: PTH100 - links stay as they are
         if not os.path.isfile(file):  # noqa: PTH113 - likewise
             return

@@ -227,7 +227,7 @@ async def test_how_a_call_ends(
             ("tap_list_stream",),
             "there is no tool tap_list_stream; did you mean tap_list_streams? there are: tap_",
         ),
-        (("tap_list_streams", "--session", "gone"), "unknown session gone"),
+        (("tap_list_streams", "--session", "gone"), "there is no session gone"),
     ],
 )
 def test_a_call_that_cannot_be_made_is_1(home: Home, args: tuple[str, ...], said: str) -> None:

@@ -155,7 +155,7 @@ async def _lists(walk: Walk) -> None:
     await walk.goes("by-tool", "Calls by tool")
     for action, number in (("down", 0), ("down", 1), ("up", 0), ("up", 1)):
         walk.press(action, number)
-    for action, number in (("last", 0), ("last", 1), ("first", 0), ("first", 1)):
+    for action, number in (("last", 0), ("last", 1), ("first", 0), ("newest", 0)):
         walk.press(action, number)
     for action in ("page-down", "page-up"):
         walk.press(action)

@@ -4,12 +4,13 @@ import asyncio
 
 import pytest
 from msgspec.structs import replace
-from textual.widgets import Digits, Input
+from textual.widgets import Digits
 
 from tapui.projection.state import State
 from tapui.projection.turns.session import LiveTurns
 from tapui.tower.requests.answer_fields import PairingPanel, RequestFields
 from tapui.tower.requests.request_detail import RequestDetail
+from tapui.tower.textual.dialogs import AnswerText
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire.message import Error
@@ -281,7 +282,7 @@ async def test_a_question_is_answered_by_typing_and_two_enters() -> None:
         await rig.press("enter")
         answer = ApprovalDecide(approval_id="a1", decision="approve", answer="main")
         assert rig.feed.sent == [answer]
-        assert screen.query_one(Input).value == "main"
+        assert screen.query_one(AnswerText).value == "main"
 
 
 async def test_letters_typed_as_an_answer_decide_nothing() -> None:
@@ -289,7 +290,7 @@ async def test_letters_typed_as_an_answer_decide_nothing() -> None:
         screen = await opened(rig)
         await rig.press(*"daday")
         assert rig.feed.sent == []
-        assert screen.query_one(Input).value == "daday"
+        assert screen.query_one(AnswerText).value == "daday"
 
 
 async def test_changing_an_answer_takes_the_aim_back() -> None:
@@ -313,7 +314,7 @@ async def test_a_question_with_choices_sends_the_chosen_one() -> None:
     detail = {"question": "Which?", "choices": ["red", "green"], "allowFreeform": False}
     async with running(asked("userInput", detail)) as rig:
         screen = await opened(rig)
-        assert not screen.query(Input)
+        assert not screen.query(AnswerText)
         await rig.press("down", "enter", "enter")
         answer = ApprovalDecide(approval_id="a1", decision="approve", answer="green")
         assert rig.feed.sent == [answer]

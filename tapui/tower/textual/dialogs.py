@@ -336,7 +336,7 @@ class AnswerForm(Vertical):
 
     def answer(self) -> object:
         """Return the answer as text. Raises AnswerError."""
-        for line in self.query(Input):
+        for line in self.query(AnswerText):
             if line.value:
                 return line.value
         if self._choices:

@@ -170,11 +170,11 @@ class SafeArea(TextArea):
             return not self.navigator.is_last_wrapped_line(self.cursor_location)
         return super().check_action(action, parameters)
 
-    async def _on_key(self, event: events.Key) -> None:
+    def on_key(self, event: events.Key) -> None:
         if event.key == "enter":
             event.prevent_default()  # no line feed
 
-    async def _on_paste(self, event: events.Paste) -> None:
+    def on_paste(self, event: events.Paste) -> None:
         event.stop()
 
     def action_submit(self) -> None:
