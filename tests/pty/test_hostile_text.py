@@ -102,7 +102,7 @@ async def _turns(tower: TowerProcess, host: Host, text: str) -> None:
     screen = tower.screen
     screen.keys("2")
     await screen.seen(rf"2 Turns: .*\n.* ▾ 2 +{MARK}")
-    screen.keys("g", ".", "o")
+    screen.keys("Home", ".", "o")
     await screen.seen("prompt")
     screen.keys("v", "q")
     await screen.seen(MAIN)
