@@ -92,6 +92,7 @@ class TellLine(Horizontal):
     }
     TellLine .whom {
         width: auto;
+        height: 1;
         max-width: 60%;
         padding: 0 1;
         text-wrap: nowrap;
