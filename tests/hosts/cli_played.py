@@ -194,6 +194,9 @@ class CliPlayed:
             self._loop.call_soon_threadsafe(_write, writer, answered)
 
     def _drop(self) -> None:
+        for hook in self._hooks.values():
+            if not hook.done():
+                hook.set_exception(ConnectionError("the connection was dropped"))
         for writer in self._writers:
             writer.close()
         self._writers.clear()

@@ -22,8 +22,12 @@ from tapui.hosts.copilot.host import CopilotHost
 from tapui.hosts.port import Closed, Receive, ReportLevel
 from tapui.hosts.socket_port import HostSocket
 from tapui.runtime.children.supervisor import LOG_FORMAT
+from tapui.text import safe_text
 from tapui.wire.host import HostNotice, ToHost
 from tapui.wire.limits import MAX_FRAME_BYTES
+
+_REPORT = 2_000
+"""Characters of a report: it may quote what a CLI says."""
 
 _LEVELS = {"info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 _ORPHAN_SECONDS = 1.0
@@ -72,6 +76,7 @@ async def _run(args: argparse.Namespace) -> int:
         return ports[0]
 
     def report(text: str, level: ReportLevel) -> None:
+        text = safe_text(text, limit=_REPORT)
         _log.log(_LEVELS[level], "%s", text)
         if ports:
             ports[0].send(HostNotice(text, level))

@@ -25,6 +25,8 @@ from tapui.hosts.copilot.finding.discovery import (
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import BackgroundTasks, cancelled
+from tapui.text import cut, safe_text
+from tapui.wire import limits
 from tapui.wire.host import SessionUpdate
 
 WATCH_INTERVAL = 0.5
@@ -179,7 +181,7 @@ class Attachment:
                 if not await self._reconnect():
                     return
         except ProtocolError as error:
-            reason = str(error)
+            reason = cut(safe_text(str(error)), limits.MAX_EXPLANATION)
             raise
         finally:
             self._close_sessions(reason, by_itself=reason == _GONE)
@@ -339,7 +341,15 @@ class Attachment:
             session.close(reason, replaced_by=replaced_by, by_itself=by_itself)
 
     def _shows(self, session_id: str | None) -> None:
-        if session_id is not None and session_id != self._foreground:
+        is_id = session_id is not None and 0 < len(session_id) <= limits.MAX_ID
+        if (
+            session_id is None
+            or not is_id
+            or "/" in session_id
+            or safe_text(session_id) != session_id
+        ):
+            return  # none that could be joined
+        if session_id != self._foreground:
             former, self._foreground = self._foreground, session_id
             self._tasks.start(self._follow(session_id, former))
 

@@ -7,6 +7,7 @@ call fails with an `AttachError` alone, within a time.
 
 import asyncio
 import contextlib
+import json
 import logging
 import signal
 from collections.abc import Awaitable, Callable, Mapping
@@ -174,7 +175,7 @@ class CliSession:
 
     def joined(self, told: Mapping[str, Any]) -> None:
         folder = text_of(told, "workspacePath")
-        self.workspace = Path(folder) if folder else None
+        self.workspace = Path(folder) if folder and "\0" not in folder else None
         self._has(told.get("capabilities"))
 
     def happened(self, event: CliEvent) -> None:
@@ -266,8 +267,8 @@ class CliConnection:
         self._name = f"{self._name} {cut(text_of(told, 'version') or '', 40)}".strip()
         protocol = told.get("protocolVersion")
         if protocol not in SPOKEN:
-            named = f"speaks protocol {cut(repr(protocol), 20)}"
-            is_old = isinstance(protocol, int) and protocol < SPOKEN[0]
+            named = f"speaks protocol {cut(json.dumps(protocol), 20)}"
+            is_old = type(protocol) is int and protocol < SPOKEN[0]
             raise ProtocolError(
                 f"{self._name} {'names no protocol' if protocol is None else named}; "
                 f"tapui speaks {' and '.join(map(str, SPOKEN))}",
@@ -369,8 +370,8 @@ class CliConnection:
             if self.protocol == SPOKEN[0] or type(error) is not AttachError:
                 raise
             raise ProtocolError(
-                f"{error}. {self._name} speaks protocol {self.protocol}; perhaps it does not take "
-                "the names of protocol 3",
+                f"{self._name} speaks protocol {self.protocol}, and perhaps does not take the "
+                f"names of protocol 3: {error}",
                 UPDATE,
             ) from None
         return session

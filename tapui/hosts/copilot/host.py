@@ -10,7 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from tapui.hosts.copilot.attachment import SHORT, Attachment, DoorAttachment
-from tapui.hosts.copilot.connection import AttachError, ProtocolError
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    LostError,
+    NoAnswerError,
+    ProtocolError,
+)
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.finding.unattached_sessions import (
     AttachRefusal,
@@ -286,6 +291,9 @@ class CopilotHost:
             self.retry_log.refused(key, str(error), error.hint, is_final=is_final)
         except AttachError as error:
             self.retry_log.failed(key, attachment.port, str(error))
+        except Exception as error:
+            self.retry_log.failed(key, attachment.port, f"{type(error).__name__}: {error}")
+            raise
         finally:
             self._tell_looked(key)
             if self.attachments.get(key) is attachment:
@@ -306,21 +314,17 @@ class CopilotHost:
     async def _connect(
         self, attachment: Attachment, ports: tuple[int, ...], sessions: tuple[str, ...]
     ) -> None:
-        """Connect on the first of the process's own ports that is the CLI's."""
-        refusal: ProtocolError | None = None
+        """Connect on the first of the process's own ports that is the CLI's. Where none is, raises
+        what was said by the one that is likest to be."""
+        errors: dict[int, AttachError] = {}
         for port in ports:
             attachment.port = port
             try:
-                await attachment.connect(sessions)
-            except ProtocolError as error:
-                refusal = refusal or error
-            except AttachError:
-                if port == ports[-1] and refusal is None:
-                    raise
-            else:
-                return
-        if refusal is not None:
-            raise refusal
+                return await attachment.connect(sessions)
+            except AttachError as error:
+                errors[port] = error
+        attachment.port = min(errors, key=lambda port: _rank(errors[port]))
+        raise errors[attachment.port]
 
     # Talking
 
@@ -440,3 +444,11 @@ def _deliver(session: AttachedSession, message: Message) -> None:
             session.look(message)
         case _:
             pass  # session.closed: it has ended here before
+
+
+def _rank(error: AttachError) -> int:
+    """How far what listens on a port is from a CLI: 0 for one of another protocol, 2 for nothing
+    that answers."""
+    if isinstance(error, ProtocolError):
+        return 0
+    return 2 if isinstance(error, LostError | NoAnswerError) else 1

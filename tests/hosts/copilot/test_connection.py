@@ -94,7 +94,7 @@ def part(events: list[CliEvent], **hooks: Any) -> Participation:
         ({"protocolVersion": 99}, "Copilot CLI speaks protocol 99"),
         ({"protocolVersion": 2, "version": "0.9"}, "speaks protocol 2"),
         ({"protocolVersion": 3.5}, r"speaks protocol 3\.5"),
-        ({"protocolVersion": "3"}, "speaks protocol '3'"),
+        ({"protocolVersion": "3"}, 'speaks protocol "3"'),
         ({"protocolVersion": None}, "names no protocol"),
         ({}, "names no protocol"),
         (None, "names no protocol"),

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,14 @@ from tapui.hosts.copilot.finding.unattached_sessions import RetryLog
 from tapui.hosts.copilot.own.own_session import OwnSession, StartError
 from tapui.hosts.copilot.uplink import HostTiming
 from tapui.wire.host import (
+    HookPreToolUse,
+    PromptSubmitted,
     SessionClose,
     SessionEvent,
     SessionOpen,
     SessionsUnattached,
     SessionUpdate,
+    TurnEnding,
 )
 from tapui.wire.steering import SessionStart
 from tests.hosts.cli_played import CliPlayed
@@ -146,8 +150,11 @@ def test_a_cli_that_refuses_each_join_is_named(cli: CliPlayed, copilot_home: Pat
     cli.is_strict = True
     with HostThread(GatewayPlayed(), copilot_home) as host:
         until(lambda: reports(host), what="a report")
+    said = (
+        "Copilot CLI 1.0.117 speaks protocol 4, and perhaps does not take the names of protocol 3"
+    )
+    assert said in reports(host)[0]
     assert "unknown field" in reports(host)[0]
-    assert "Copilot CLI 1.0.117 speaks protocol 4; perhaps it does not" in reports(host)[0]
 
 
 async def own_session(cli: CliPlayed, order: SessionStart) -> CliSession:
@@ -257,3 +264,71 @@ def test_a_cli_that_runs_a_tool_without_our_hook_is_left(
         until(lambda: not cli.connections, what="the end of the connection")
         (target,) = host.run_in_loop(host.host.retry_log.targets)
         assert host.host.retry_log._of[target].again_at == math.inf
+
+
+def test_another_version_on_the_same_port_is_joined_in_its_own_form(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    cli.greeting = {"protocolVersion": 3, "version": "1.0.112"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=HostTiming(scan=0.05)) as host:
+        gateway.wait(SessionOpen)
+        cli.greeting = {"protocolVersion": 4, "version": "1.0.117"}
+        cli.drop()
+        until(lambda: len(cli.asked("session.resume")) == 2, what="it is joined again")
+        forms = [joined.get("tools") for joined in cli.asked("session.resume")]
+        assert (forms[0] in (None, []), forms[1]) == (True, [PROBE])
+        until(lambda: [text for text in reports(host) if "is back" in text], what="it goes on")
+        assert not gateway.of(SessionClose)
+        cli.greeting = {"protocolVersion": 5, "version": "1.0.217"}
+        cli.drop()
+        why = "Copilot CLI 1.0.217 speaks protocol 5; tapui speaks 3 and 4"
+        assert gateway.wait(SessionClose).reason == why
+        (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
+        assert told.why == why
+
+
+@pytest.mark.parametrize(
+    ("method", "given"),
+    [
+        ("preToolUse", {"toolName": "bash", "toolArgs": {}}),
+        ("userPromptSubmitted", {"prompt": "Go on"}),
+        ("agentStop", {"stopReason": "end_turn"}),
+    ],
+)
+def test_a_connection_that_is_lost_in_a_hook_costs_that_alone(
+    cli: CliPlayed, copilot_home: Path, method: str, given: dict[str, Any]
+) -> None:
+    gateway = GatewayPlayed()
+    gateway.answers_hooks = False
+    with HostThread(gateway, copilot_home) as host, ThreadPoolExecutor() as pool:
+        gateway.wait(SessionUpdate, tools_revision=1)
+        lost = pool.submit(cli.hook, "s1", method, **given)
+        kinds = (HookPreToolUse, PromptSubmitted, TurnEnding)
+        until(lambda: any(map(gateway.of, kinds)), what="the question")
+        cli.drop()
+        until(lambda: [text for text in reports(host) if "is back" in text], what="the connection")
+        gateway.answers_hooks = True
+        assert cli.hook("s1", method, **given) is None
+        assert isinstance(lost.exception(HUNG), ConnectionError)
+        assert not [text for level, text in host.reports if level == "error"]
+
+
+def test_a_cli_that_cannot_be_greeted_is_listed_with_its_reason(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    cli.unknown = {"connect", "ping"}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=HostTiming(scan=0.05)) as host:
+        (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
+        assert told.why == f"connect to port {cli.port}: this Copilot CLI does not know that"
+        assert len(reports(host)) == 1
+
+
+def test_a_workspace_that_is_no_path_costs_nothing(cli: CliPlayed, copilot_home: Path) -> None:
+    cli.greeting = {"protocolVersion": 3}
+    cli.results = {"session.resume": {"sessionId": "s1", "workspacePath": "/a\0b"}}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+        gateway.wait(SessionUpdate, tools_revision=1)
+        assert not [text for level, text in host.reports if level == "error"]

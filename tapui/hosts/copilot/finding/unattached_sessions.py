@@ -136,11 +136,13 @@ class RetryLog:
     def failed(self, target: Target, port: int, text: str) -> None:
         """Note a failure, and tell it where it is another one than before."""
         former, pause = self._of.get(target), self._pause(target)
-        now = asyncio.get_running_loop().time()
-        self._of[target] = _Failures(text, self.failures(target) + 1, pause, now + pause)
+        now, times = asyncio.get_running_loop().time(), self.failures(target) + 1
+        said = cut(safe_text(text), limits.MAX_EXPLANATION)
+        refusal = AttachRefusal(said, "copilot update") if times > 1 else None  # no passing one
+        self._of[target] = _Failures(text, times, pause, now + pause, refusal)
         if former is None or former.text != text:
             self._report(
-                f"cannot attach to port {port}: {text}. It is tried again; is Copilot CLI "
+                f"cannot attach to port {port}: {said}. It is tried again; is Copilot CLI "
                 "running there with --ui-server, or with tapui's extension (tapui copilot)?",
                 "warning",
             )
