@@ -381,10 +381,52 @@ async def test_a_form_has_its_defaults_and_shows_choices_by_their_names() -> Non
     detail = {"message": "Which?", "requestedSchema": schema}
     async with running(asked("elicitation", detail), size=(100, 40)) as rig:
         await opened(rig)
-        assert "< None >" in rig.text
+        assert "○ All of them" in rig.text
+        assert "● None" in rig.text
         await rig.press("tab", "l", "escape", "y", "enter")
         (sent,) = rig.feed.sent
         assert sent.answer == {"which": "n", "size": "l", "keep": True}
+
+
+PARTS = {
+    "message": "Which parts?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "parts": {
+                "type": "array",
+                "title": "Parts",
+                "items": {"type": "string", "enum": ["api", "web", "worker"]},
+                "minItems": 1,
+                "maxItems": 2,
+            },
+            "n": {"type": "integer", "minimum": 1, "maximum": 3},
+        },
+        "required": ["parts"],
+    },
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "said", "answer"),
+    [
+        (["space", "down", "space", "down", "space"], "parts: at most 2 choices", None),
+        (["space", "tab", "9"], "n: at most 3", None),
+        (["tab", "2"], "parts is required", None),
+        (["down", "space", "up", "space", "tab", "2"], "", {"parts": ["api", "web"], "n": 2}),
+        (["space", "space", "down", "space"], "", {"parts": ["web"]}),
+    ],
+)
+async def test_several_choices_are_made_by_space_and_bounds_hold(
+    typed: list[str], said: str, answer: object
+) -> None:
+    async with running(asked("elicitation", PARTS), size=(100, 40)) as rig:
+        await opened(rig)
+        assert "Parts *" in rig.text
+        assert "[ ] worker" in rig.text
+        await rig.press(*typed, "escape", "y", "enter")
+        assert said in rig.text
+        assert [one.answer for one in rig.feed.sent] == ([] if answer is None else [answer])  # type: ignore[attr-defined]
 
 
 async def test_a_form_that_cannot_be_one_is_answered_as_json_and_says_why() -> None:

@@ -275,7 +275,7 @@ FILLED_IN = {
     "a form": (
         "elicitation",
         {"message": "Who?", "requestedSchema": FORM},
-        [*"Ad", "enter", "right", "right"],
+        [*"Ad", "enter", "down", "space"],
         [*"a"],
         {"name": "Ada", "size": 2},
     ),

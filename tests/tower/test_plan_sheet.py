@@ -31,7 +31,7 @@ def planned() -> State:
     ("keys", "answer"),
     [
         (["enter"], {"then": "interactive"}),
-        (["right", "enter"], {"then": "autopilot"}),
+        (["down", "enter"], {"then": "autopilot"}),
         (["tab", *"leap"], {"then": "interactive", "changes": "leap"}),
     ],
 )
@@ -41,7 +41,8 @@ async def test_a_plan_is_read_and_answered(keys: list[str], answer: dict[str, st
         assert "The plan is ready: Look, then leap" in rig.text
         assert "2. Leap over the fence" in rig.text
         assert "What follows" in rig.text
-        assert "< interactive: run the plan >" in rig.text
+        assert "● interactive: run the plan" in rig.text
+        assert "○ autopilot" in rig.text
         assert "what is to change in the plan" in rig.text
         await rig.turn(1)
         await rig.press(*keys, "enter")

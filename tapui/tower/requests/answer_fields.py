@@ -58,7 +58,8 @@ class FormAnswer(Vertical):
         else:
             if detail.get("allowFreeform") is True:
                 form = form.with_other_answers()
-            self._fields = FormView(form, {**form.defaults, **written}, is_begun=bool(written))
+            typed = {**form.defaults, **written}
+            self._fields = FormView(form, typed, is_begun=bool(written), as_lists=True)
 
     @property
     def written(self) -> Written:

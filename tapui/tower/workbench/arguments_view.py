@@ -102,6 +102,106 @@ class ChoiceLine(Static, can_focus=True):
             self.post_message(self.Changed())
 
 
+_NAME = 18
+"""Cells of a field's name."""
+_ROWS = 6
+"""Choices of a list that are in sight."""
+
+
+class ChoiceList(Static, can_focus=True):
+    """Choices below each other: of one that stands out, or of `several`, which Space chooses and
+    takes back. `value` is the choice, or a list of them, as JSON; "" for none."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "step(-1)", "Previous", show=False),
+        Binding("down", "step(1)", "Next", show=False),
+        Binding("space", "choose", "Choose", show=False),
+        Binding("enter", "submit", "Done", show=False),
+    ]
+
+    def __init__(
+        self,
+        choices: Sequence[str],
+        chosen: Sequence[str] = (),
+        names: Sequence[str] = (),
+        *,
+        is_several: bool = False,
+    ) -> None:
+        super().__init__("", markup=False)
+        self._choices, self._is_several = tuple(choices), is_several
+        named = names or [""] * len(choices)
+        self._names = [name or _name(choice) for choice, name in zip(choices, named, strict=True)]
+        self._chosen = [choice for choice in self._choices if choice in chosen]
+        self._at = self._choices.index(self._chosen[0]) if self._chosen else 0
+
+    @property
+    def value(self) -> str:
+        if self._is_several:
+            return f"[{', '.join(self._chosen)}]" if self._chosen else ""
+        return self._chosen[0] if self._chosen else ""
+
+    def render(self) -> Content:
+        first = min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
+        lines = []
+        for at in range(first, min(first + _ROWS, len(self._choices))):
+            is_chosen = self._choices[at] in self._chosen
+            boxes = ("[x] " if is_chosen else "[ ] ") if self._is_several else ""
+            sign = boxes or ("● " if is_chosen else "○ ")
+            here = "bold reverse" if self.has_focus and at == self._at else ""
+            name = plain(self._names[at], here or ("bold" if is_chosen else ""), limit=_SHOWN)
+            lines.append(plain(sign, "$accent" if is_chosen else "$text-muted") + name)
+        if len(self._choices) > _ROWS:
+            lines.append(plain(f"{self._at + 1} of {len(self._choices)}", "$text-muted"))
+        return Content("\n").join(lines)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Beyond its ends the keys are those of what is around it."""
+        if action == "step":
+            return 0 <= self._at + int(str(parameters[0])) < len(self._choices)
+        return super().check_action(action, parameters)
+
+    def action_step(self, step: int) -> None:
+        self._at += step
+        self.refresh()
+
+    def action_choose(self) -> None:
+        choice = self._choices[self._at]
+        wanted = {*self._chosen} if self._is_several else set()
+        wanted ^= {choice} if self._is_several or choice not in self._chosen else set()
+        self._chosen = [choice for choice in self._choices if choice in wanted]
+        self.refresh()
+        self.post_message(ChoiceLine.Changed())
+
+    def action_submit(self) -> None:
+        if not self._is_several and self._choices[self._at] not in self._chosen:
+            self.action_choose()
+        self.post_message(ChoiceLine.Submitted())
+
+    def on_key(self, event: Key) -> None:
+        """A letter goes to the next choice that begins with it, and takes it if it is the one."""
+        if event.character is None or not event.is_printable or event.key == "space":
+            return
+        event.stop()
+        event.prevent_default()
+        count = len(self._names)
+        for away in range(1, count + 1):
+            at = (self._at + away) % count
+            if self._names[at].casefold().startswith(event.character.casefold()):
+                self._at = at
+                if not self._is_several and self._choices[at] not in self._chosen:
+                    self.action_choose()
+                self.refresh()
+                return
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        self.focus()
+        first = min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
+        if event.y < min(_ROWS, len(self._choices)):
+            self._at = first + event.y
+            self.action_choose()
+
+
 def _name(choice: str) -> str:
     value = msgspec.json.decode(choice)
     return value if isinstance(value, str) and safe_text(value) == value != "" else choice
@@ -131,14 +231,21 @@ class FieldLine(Vertical):
     FieldLine .name { width: 18; height: 1; text-wrap: nowrap; text-overflow: ellipsis; }
     FieldLine .about { padding-left: 18; height: auto; max-height: 2; width: 1fr; }
     FieldLine Input, FieldLine ChoiceLine { width: 1fr; height: 1; background: $panel; }
-    FieldLine AnswerText { width: 1fr; background: $panel; }
+    FieldLine AnswerText, FieldLine ChoiceList { width: 1fr; height: auto; background: $panel; }
     """
 
-    def __init__(self, field: Argument, text: str, *, is_begun: bool = False) -> None:
+    def __init__(
+        self, field: Argument, text: str, *, is_begun: bool = False, as_lists: bool = False
+    ) -> None:
         super().__init__()
-        self.field = field
-        self.entry: AnswerInput | AnswerText | ChoiceLine
-        if field.kind == "choice":
+        self.field, self._as_lists = field, as_lists
+        self.entry: AnswerInput | AnswerText | ChoiceLine | ChoiceList
+        if field.kind == "several":
+            chosen = [json_text(one) for one in msgspec.json.decode(text)] if text else []
+            self.entry = ChoiceList(field.choices, chosen, field.names, is_several=True)
+        elif field.kind == "choice" and as_lists and len(field.choices) > 1:
+            self.entry = ChoiceList(field.choices, [text], field.names)
+        elif field.kind == "choice":
             self.entry = ChoiceLine(field.choices, text, field.names)
         elif field.kind == "text" and not field.is_secret:
             hint, selects = field.takes, not is_begun
@@ -158,11 +265,16 @@ class FieldLine(Vertical):
     def compose(self) -> ComposeResult:
         field = self.field
         with Horizontal(classes="entry"):
-            name = plain(field.key, "bold", limit=64)
+            name = plain(field.title if self._is_titled else field.key, "bold", limit=64)
             mark = plain(" *" if field.is_required else "", "bold $accent")
             yield Static(name + mark, classes="name", markup=False)
             yield self.entry
         yield Static("", classes="about", markup=False)
+
+    @property
+    def _is_titled(self) -> bool:
+        """Whether its title is short enough to stand in place of its key."""
+        return self._as_lists and 0 < len(self.field.title) < _NAME
 
     def on_mount(self) -> None:
         self._tell()
@@ -179,21 +291,30 @@ class FieldLine(Vertical):
             about.update(plain(self._wrong, "$error", limit=300))
             about.display = True
             return
-        words = ". ".join(one for one in (field.title, field.about) if one)
+        title = "" if self._is_titled else field.title
+        words = ". ".join(one for one in (title, field.about) if one)
         about.update(plain(words, "$text-muted", limit=600))
         about.display = bool(words)
 
 
 class FormView(VerticalScroll, can_focus=False):
-    """The fields of a form."""
+    """The fields of a form. With `as_lists` its choices are below each other, and a field is called
+    by its title, as Copilot shows its own forms."""
 
     DEFAULT_CSS = """
     FormView { height: auto; max-height: 100%; scrollbar-size-vertical: 1; }
     """
 
-    def __init__(self, form: Form, typed: Mapping[str, str], *, is_begun: bool = False) -> None:
+    def __init__(
+        self,
+        form: Form,
+        typed: Mapping[str, str],
+        *,
+        is_begun: bool = False,
+        as_lists: bool = False,
+    ) -> None:
         super().__init__()
-        self.form = form
+        self.form, self._as_lists = form, as_lists
         self._typed = typed
         self._is_begun = is_begun
 
@@ -202,14 +323,16 @@ class FormView(VerticalScroll, can_focus=False):
             yield Static(plain("It takes no arguments.", "$text-muted"), markup=False)
         for field in self.form.fields:
             typed = self._typed.get(field.key, "")
-            yield FieldLine(field, typed, is_begun=self._is_begun)
+            begun, lists = self._is_begun, self._as_lists
+            yield FieldLine(field, typed, is_begun=begun, as_lists=lists)
 
     @property
     def lines(self) -> list[FieldLine]:
         return list(self.query(FieldLine))
 
     def read(self) -> tuple[Raw, dict[str, str]]:
-        return self.form.read({line.field.key: line.entry.value for line in self.lines})
+        typed = {line.field.key: line.entry.value for line in self.lines}
+        return self.form.read(typed, is_bounded=self._as_lists)
 
     def mark(self, wrong: Mapping[str, str]) -> None:
         for line in self.lines:

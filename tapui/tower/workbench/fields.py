@@ -22,7 +22,7 @@ _ABOUT = 400
 """Characters of what a schema says about a field."""
 _COMBINING = ("oneOf", "anyOf", "allOf", "not", "if")
 
-Kind = Literal["text", "integer", "number", "choice", "json"]
+Kind = Literal["text", "integer", "number", "choice", "several", "json"]
 _KINDS: dict[object, Kind] = {"string": "text", "integer": "integer", "number": "number"}
 
 
@@ -38,8 +38,9 @@ class FieldError(ValueError):
 class Argument:
     """An argument: its name, what is said of it, and what may be typed.
 
-    `choices` are JSON, `names` what the schema calls them ("" where it does not). `default` is what
-    stands in the field at first. A secret is masked.
+    `choices` are JSON, `names` what the schema calls them ("" where it does not); of kind "several"
+    the value is a list of them. `least` and `most` bound a number, the length of a text or of a
+    list. `default` is what stands in the field at first. A secret is masked.
     """
 
     key: str
@@ -51,6 +52,8 @@ class Argument:
     is_required: bool = False
     is_secret: bool = False
     default: str = ""
+    least: float | None = None
+    most: float | None = None
     other_of: str = ""
     """The key of the choice to which this is another answer, in its place."""
 
@@ -59,20 +62,41 @@ class Argument:
         words = {"text": "text", "integer": "whole number", "number": "number", "json": "JSON"}
         return words.get(self.kind, "one of these")
 
-    def read(self, text: str) -> str:
-        """Return what was typed as JSON. Raises `FieldError`."""
+    def read(self, text: str, *, is_bounded: bool = False) -> str:
+        """Return what was typed as JSON, within its bounds if `is_bounded`; raises `FieldError`."""
         if self.kind == "text":
             check_encodable(text)
+            self._check(len(text), "character", is_bounded=is_bounded)
             return json_text(text)
         text = text.strip()
         if self.kind == "choice":
             if text not in self.choices:
                 raise FieldError("choose one")
+        elif self.kind == "several":
+            self._check(len(self.chosen(text)), "choice", is_bounded=is_bounded)
         elif self.kind == "json":
             check_json(text)
         elif not is_number(text, is_whole=self.kind == "integer"):
             raise FieldError("write a whole number" if self.kind == "integer" else "write a number")
+        else:
+            self._check(float(text), is_bounded=is_bounded)
         return text
+
+    def chosen(self, text: str) -> list[str]:
+        """Return the choices of which there may be several, as JSON. Raises `FieldError`."""
+        values = check_json(text)
+        found = [json_text(one) for one in values] if isinstance(values, list) else [""]
+        if len(set(found)) < len(found) or not set(found) <= set(self.choices):
+            raise FieldError("choose some of these, each once")
+        return found
+
+    def _check(self, size: float, what: str = "", *, is_bounded: bool) -> None:
+        """Raise `FieldError` where a number, or so many of something, is out of bounds."""
+        for bound, word in ((self.least, "at least"), (self.most, "at most")):
+            is_out = bound is not None and (size < bound if word == "at least" else size > bound)
+            if is_out and is_bounded:
+                many = f" {what}{'s' * (bound != 1)}" if what else ""
+                raise FieldError(f"{word} {bound:,.15g}{many}")
 
     def written(self, value: object) -> str:
         """Return how a decoded value is typed here. Raises `FieldError` where it cannot be."""
@@ -81,7 +105,9 @@ class Argument:
                 return value
             raise FieldError(f"{self.key} is no text that can be typed")
         text = json_text(value)
-        if self.kind == "choice":
+        if self.kind == "several":
+            self.chosen(text)
+        elif self.kind == "choice":
             if text not in self.choices:
                 raise FieldError(f"{self.key} is none of the choices")
         elif self.kind != "json" and not is_number(text, is_whole=self.kind == "integer"):
@@ -99,9 +125,11 @@ class Form:
     def secrets(self) -> frozenset[str]:
         return frozenset(one.key for one in self.fields if one.is_secret)
 
-    def read(self, typed: Mapping[str, str]) -> tuple[Raw, dict[str, str]]:
+    def read(
+        self, typed: Mapping[str, str], *, is_bounded: bool = False
+    ) -> tuple[Raw, dict[str, str]]:
         """Return the arguments as JSON, without the fields that are empty, and what is wrong by
-        the field's key."""
+        the field's key; with `is_bounded`, also what is out of the schema's bounds."""
         members: dict[str, str] = {}
         wrong: dict[str, str] = {}
         others = {one.other_of for one in self.fields if one.other_of and typed.get(one.key)}
@@ -112,7 +140,7 @@ class Form:
                     wrong[field.key] = "is required"
                 continue
             try:
-                members[field.other_of or field.key] = field.read(text)
+                members[field.other_of or field.key] = field.read(text, is_bounded=is_bounded)
             except FieldError as error:
                 wrong[field.key] = str(error)
         written = ", ".join(f"{json_text(key)}: {text}" for key, text in members.items())
@@ -133,7 +161,11 @@ class Form:
         for field in self.fields:
             fields.append(field)
             values = [msgspec.json.decode(one) for one in field.choices]
-            if len(values) > 1 and all(isinstance(one, str) for one in values):
+            if (
+                field.kind == "choice"
+                and len(values) > 1
+                and all(isinstance(one, str) for one in values)
+            ):
                 key = f"{field.key}, other"
                 fields.append(Argument(key, "text", about=_OTHER, other_of=field.key))
         return Form(tuple(fields))
@@ -193,7 +225,8 @@ def form_of(schema: Raw) -> Form:
 
 def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) -> Argument:
     resolved = _resolved(root, schema)
-    kind, choices, names = _kind_of(resolved)
+    kind, choices, names = _kind_of(root, resolved)
+    least, most = _bounds(kind, resolved)
     field = Argument(
         key,
         kind,
@@ -201,6 +234,8 @@ def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) ->
         about=_text(resolved, "description"),
         choices=choices,
         names=names,
+        least=least,
+        most=most,
         is_required=is_required,
         is_secret=any(
             one.get("writeOnly") is True or one.get("format") == "password"
@@ -216,7 +251,28 @@ def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) ->
         raise NoForm(f"a form cannot show its default: {error}") from None
 
 
-def _kind_of(schema: Mapping[str, Any]) -> tuple[Kind, tuple[str, ...], tuple[str, ...]]:
+_BOUNDS: dict[Kind, tuple[str, str]] = {
+    "text": ("minLength", "maxLength"),
+    "integer": ("minimum", "maximum"),
+    "number": ("minimum", "maximum"),
+    "several": ("minItems", "maxItems"),
+}
+
+
+def _bounds(kind: Kind, schema: Mapping[str, Any]) -> tuple[float | None, float | None]:
+    """Return the least and the most that a schema takes, where it does with numbers."""
+    found = [schema.get(name) for name in _BOUNDS.get(kind, ())]
+    numbers = [
+        float(one) if isinstance(one, int | float) and not isinstance(one, bool) else None
+        for one in found
+        if not isinstance(one, int) or abs(one) < 2**53
+    ]
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else (None, None)
+
+
+def _kind_of(
+    root: dict[str, Any], schema: Mapping[str, Any]
+) -> tuple[Kind, tuple[str, ...], tuple[str, ...]]:
     """Return what a field takes; for one of a few values, these as JSON, and their names."""
     if named := _named(schema):
         return "choice", tuple(json_text(one) for one, _ in named), tuple(one for _, one in named)
@@ -230,6 +286,8 @@ def _kind_of(schema: Mapping[str, Any]) -> tuple[Kind, tuple[str, ...], tuple[st
         type_ = others[0] if len(others) == 1 else None
     if not isinstance(type_, str):
         return "json", (), ()
+    if type_ == "array" and (named := _named(_resolved(root, schema.get("items")))):
+        return "several", tuple(json_text(one) for one, _ in named), tuple(one for _, one in named)
     return _KINDS.get(type_, "json"), (), ()
 
 
