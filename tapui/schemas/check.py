@@ -41,7 +41,7 @@ def limit(seconds: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
 
 
-def answer(schema: Any, arguments: Any) -> dict[str, Any]:
+def answer(schema: Any, arguments: Any, *, with_formats: bool = False) -> dict[str, Any]:
     import jsonschema_rs
 
     if (target := remote_reference(schema)) is not None:
@@ -51,6 +51,7 @@ def answer(schema: Any, arguments: Any) -> dict[str, Any]:
             schema,
             mask="the value",
             offline=True,
+            validate_formats=with_formats or None,
             pattern_options=jsonschema_rs.FancyRegexOptions(
                 backtrack_limit=_BACKTRACKS,
                 size_limit=_PATTERN_BYTES,

@@ -142,7 +142,7 @@ PLAN = {"message": "The plan is ready", "refusal": "changes"}
             approval("elicitation", PLAN, state="denied", decided_by="you", reason="use pnpm"),
             "sent back with changes by you",
         ),
-        (approval("elicitation", PLAN, state="denied", decided_by="you"), "denied by you"),
+        (approval("elicitation", PLAN, state="denied", decided_by="you"), "sent back by you"),
         (
             approval("permission", state="denied", decided_by="nobody"),
             "denied by tapui, as no person could be asked",

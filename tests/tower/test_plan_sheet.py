@@ -38,7 +38,9 @@ def planned() -> State:
 async def test_a_plan_is_read_and_answered(keys: list[str], answer: dict[str, str]) -> None:
     async with running(planned(), size=(120, 50)) as rig:
         await rig.press("a")
+        assert "Fence has a plan ready" in rig.text
         assert "The plan is ready: Look, then leap" in rig.text
+        assert "d  send it back without a word" in rig.text
         assert "2. Leap over the fence" in rig.text
         assert "What follows" in rig.text
         assert "● interactive: run the plan" in rig.text

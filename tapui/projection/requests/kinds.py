@@ -1,4 +1,4 @@
-"""The kinds of requests, by their name on the wire."""
+"""The kinds of requests, by their names on the wire; a plan is a form there."""
 
 from tapui.projection.requests.access import (
     BindAllRequest,
@@ -10,8 +10,8 @@ from tapui.projection.requests.emitter_start import EmitterRequest
 from tapui.projection.requests.goals import FileGoalRequest, GoalRequest
 from tapui.projection.requests.mcp_server_start import McpServerRequest
 from tapui.projection.requests.permissions import ModeSwitchRequest, PermissionRequest
-from tapui.projection.requests.questions import FormRequest, QuestionRequest
-from tapui.projection.requests.request_kind import RequestKind
+from tapui.projection.requests.questions import FormRequest, PlanRequest, QuestionRequest
+from tapui.projection.requests.request_kind import RequestKind, detail_of
 from tapui.wire.subjects import Approval
 
 KINDS: dict[str, RequestKind] = {
@@ -19,6 +19,7 @@ KINDS: dict[str, RequestKind] = {
     "mode": ModeSwitchRequest(),
     "userInput": QuestionRequest(),
     "elicitation": FormRequest(),
+    "plan": PlanRequest(),
     "pairing": PairingRequest(),
     "bindAll": BindAllRequest(),
     "terminal": TerminalRequest(),
@@ -30,6 +31,12 @@ KINDS: dict[str, RequestKind] = {
 }
 
 
+def kind_name(approval: Approval) -> str:
+    """Return the name of a request's kind."""
+    is_plan = approval.kind == "elicitation" and "refusal" in detail_of(approval)
+    return "plan" if is_plan else approval.kind
+
+
 def kind_of(approval: Approval) -> RequestKind:
     """Return the kind of a request; one of a later tapui is shown as a permission is."""
-    return KINDS.get(approval.kind, KINDS["permission"])
+    return KINDS.get(kind_name(approval), KINDS["permission"])

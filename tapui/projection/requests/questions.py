@@ -76,12 +76,23 @@ class FormRequest(_AsksForAnAnswer):
     notice = "asks to have a form filled in"
     fields = "form"
 
-    def denied(self, approval: Approval) -> str:
-        is_plan = "refusal" in detail_of(approval)
-        return "sent back with changes" if is_plan and approval.reason else "denied"
-
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
         return [_ANSWER, Option("deny", "decline the form", "declines")]
+
+
+class PlanRequest(FormRequest):
+    """The agent has a plan, which may be run or sent back; a form on the wire."""
+
+    word = verb_word = "plan"
+    asks = notice = "has a plan ready"
+
+    def denied(self, approval: Approval) -> str:
+        return "sent back with changes" if approval.reason else "sent back"
+
+    def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
+        run = "run it as chosen, or send it back with what you wrote"
+        back = Option("deny", "send it back without a word", "sends it back")
+        return [Option("allow", run, "sends this answer"), back]
 
 
 def is_budget(approval: Approval) -> bool:

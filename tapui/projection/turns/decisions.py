@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from tapui.projection.requests.kinds import KINDS, kind_of
+from tapui.projection.requests.kinds import KINDS, kind_name, kind_of
 from tapui.projection.requests.permissions import MODE_ASKERS, by_rule, rule_name
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
@@ -76,7 +76,7 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
         session.open[call_id] = step
     else:
         step = session.add(kind, "waiting", at, about, agent)
-        step.tool = approval.kind
+        step.tool = kind_name(approval)
         step.provider = (approval.provider or "")[: limits.MAX_NAME]
     step.approval_id = approval.id
     session.asked[approval.id] = step

@@ -1,7 +1,7 @@
 """A tool's schema as fields to fill in, or why it is none for a form."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
@@ -20,6 +20,10 @@ MAX_REFERENCES = 24
 _OTHER = "your own answer, in place of the choice"
 _ABOUT = 400
 """Characters of what a schema says about a field."""
+_LIMITS = (
+    *("minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum"),
+    *("exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
+)
 _COMBINING = ("oneOf", "anyOf", "allOf", "not", "if")
 
 Kind = Literal["text", "integer", "number", "choice", "several", "json"]
@@ -39,8 +43,8 @@ class Argument:
     """An argument: its name, what is said of it, and what may be typed.
 
     `choices` are JSON, `names` what the schema calls them ("" where it does not); of kind "several"
-    the value is a list of them. `least` and `most` bound a number, the length of a text or of a
-    list. `default` is what stands in the field at first. A secret is masked.
+    the value is a list of them. `limits` are the schema's keywords that bound a value. `default` is
+    what stands in the field at first. A secret is masked.
     """
 
     key: str
@@ -52,8 +56,7 @@ class Argument:
     is_required: bool = False
     is_secret: bool = False
     default: str = ""
-    least: float | None = None
-    most: float | None = None
+    limits: Mapping[str, Any] = field(default_factory=dict)
     other_of: str = ""
     """The key of the choice to which this is another answer, in its place."""
 
@@ -63,23 +66,25 @@ class Argument:
         return words.get(self.kind, "one of these")
 
     def read(self, text: str, *, is_bounded: bool = False) -> str:
-        """Return what was typed as JSON, within its bounds if `is_bounded`; raises `FieldError`."""
+        """Return what was typed as JSON, within its limits if `is_bounded`; raises `FieldError`."""
+        written = self._read(text if self.kind == "text" else text.strip())
+        if is_bounded and self.limits:
+            self._check(msgspec.json.decode(written))
+        return written
+
+    def _read(self, text: str) -> str:
         if self.kind == "text":
             check_encodable(text)
-            self._check(len(text), "character", is_bounded=is_bounded)
             return json_text(text)
-        text = text.strip()
         if self.kind == "choice":
             if text not in self.choices:
                 raise FieldError("choose one")
         elif self.kind == "several":
-            self._check(len(self.chosen(text)), "choice", is_bounded=is_bounded)
+            self.chosen(text)
         elif self.kind == "json":
             check_json(text)
         elif not is_number(text, is_whole=self.kind == "integer"):
             raise FieldError("write a whole number" if self.kind == "integer" else "write a number")
-        else:
-            self._check(float(text), is_bounded=is_bounded)
         return text
 
     def chosen(self, text: str) -> list[str]:
@@ -90,13 +95,12 @@ class Argument:
             raise FieldError("choose some of these, each once")
         return found
 
-    def _check(self, size: float, what: str = "", *, is_bounded: bool) -> None:
-        """Raise `FieldError` where a number, or so many of something, is out of bounds."""
-        for bound, word in ((self.least, "at least"), (self.most, "at most")):
-            is_out = bound is not None and (size < bound if word == "at least" else size > bound)
-            if is_out and is_bounded:
-                many = f" {what}{'s' * (bound != 1)}" if what else ""
-                raise FieldError(f"{word} {bound:,.15g}{many}")
+    def _check(self, value: object) -> None:
+        """Raise `FieldError` where a value is outside of the limits."""
+        from tapui.schemas import check  # takes time to load
+
+        for fault in check.answer(self.limits, value, with_formats=True).get("faults", ()):
+            raise FieldError(fault["text"])
 
     def written(self, value: object) -> str:
         """Return how a decoded value is typed here. Raises `FieldError` where it cannot be."""
@@ -129,7 +133,7 @@ class Form:
         self, typed: Mapping[str, str], *, is_bounded: bool = False
     ) -> tuple[Raw, dict[str, str]]:
         """Return the arguments as JSON, without the fields that are empty, and what is wrong by
-        the field's key; with `is_bounded`, also what is out of the schema's bounds."""
+        the field's key; with `is_bounded`, also what is outside of the schema's limits."""
         members: dict[str, str] = {}
         wrong: dict[str, str] = {}
         others = {one.other_of for one in self.fields if one.other_of and typed.get(one.key)}
@@ -226,7 +230,6 @@ def form_of(schema: Raw) -> Form:
 def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) -> Argument:
     resolved = _resolved(root, schema)
     kind, choices, names = _kind_of(root, resolved)
-    least, most = _bounds(kind, resolved)
     field = Argument(
         key,
         kind,
@@ -234,8 +237,7 @@ def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) ->
         about=_text(resolved, "description"),
         choices=choices,
         names=names,
-        least=least,
-        most=most,
+        limits={key: resolved[key] for key in _LIMITS if key in resolved},
         is_required=is_required,
         is_secret=any(
             one.get("writeOnly") is True or one.get("format") == "password"
@@ -249,25 +251,6 @@ def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) ->
         return replace(field, default=field.written(default))
     except FieldError as error:
         raise NoForm(f"a form cannot show its default: {error}") from None
-
-
-_BOUNDS: dict[Kind, tuple[str, str]] = {
-    "text": ("minLength", "maxLength"),
-    "integer": ("minimum", "maximum"),
-    "number": ("minimum", "maximum"),
-    "several": ("minItems", "maxItems"),
-}
-
-
-def _bounds(kind: Kind, schema: Mapping[str, Any]) -> tuple[float | None, float | None]:
-    """Return the least and the most that a schema takes, where it does with numbers."""
-    found = [schema.get(name) for name in _BOUNDS.get(kind, ())]
-    numbers = [
-        float(one) if isinstance(one, int | float) and not isinstance(one, bool) else None
-        for one in found
-        if not isinstance(one, int) or abs(one) < 2**53
-    ]
-    return (numbers[0], numbers[1]) if len(numbers) == 2 else (None, None)
 
 
 def _kind_of(
