@@ -193,7 +193,11 @@ def test_the_person_is_asked_only_where_the_cli_asks(
         }
     ]
     until(lambda: told(host), what="the report")
+    question = "may its extension tapui have these rights?"
+    host.gateway.wait(SessionUpdate, session_id="s1", asks_there=question)
+    cli.happens("s1", "session.mcp_servers_loaded")
     cli.answer_the_slow()
+    host.gateway.wait(SessionUpdate, session_id="s1", asks_there="")
     host.gateway.wait(SessionUpdate, session_id="s1", tools_revision=1)
     assert len(told(host)) == 1
 

@@ -55,7 +55,7 @@ _SEEN = 2_000
 _WRITTEN = frozenset({"assistant.message", "session.idle", "abort"})
 """Events after which the agent no longer writes the message of which it streamed pieces."""
 _CALLS = frozenset({"tool.execution_start", "tool.execution_complete"})
-_TRUST = "trust this folder?"
+_TRUST, _RIGHTS = "trust this folder?", "may its extension tapui have these rights?"
 _OPEN_TIME = 10.0
 _DETACH_TIME = 2.0
 _CLOCK_SLACK = timedelta(seconds=5)
@@ -123,7 +123,7 @@ class AttachedSession:
             own,
             ledger=self._ledger,
             log=self._note,
-            on_consent=self._wait_for_consent if by_extension else None,
+            on_consent=self._on_consent if by_extension else None,
         )
         self._permissions = Permissions(own)
         self._questions = Questions(own)
@@ -153,7 +153,8 @@ class AttachedSession:
         self._usage = UsageTold(own, translator.compacts)
         self._objective = objective_told(own)
         self._todos = todos_told(own)
-        self._asked_there = ""
+        self._asked_there: list[str] = []
+        """What the CLI asks in its own terminal, the oldest first."""
         self._unasked: str | None = None
         """A call under way of which no hook was asked, until one was."""
 
@@ -211,8 +212,10 @@ class AttachedSession:
             raise ProtocolError(f"{text}; tapui can use its port", "copilot --ui-server")
         return await connection.join_checked(self.id, part, payload)
 
-    def _wait_for_consent(self) -> None:
-        self._uplink.report(_CONSENT, "warning")
+    def _on_consent(self, is_asked: bool) -> None:
+        if is_asked:
+            self._uplink.report(_CONSENT, "warning")
+        self._asks_there(_RIGHTS, is_asked=is_asked)
 
     async def _begin(self, session: CliSession) -> None:
         self._uplink.session = session
@@ -226,7 +229,7 @@ class AttachedSession:
             self._uplink.report(f"{error}; press Esc in the CLI if its turn hangs", "warning")
         self.toolset.bind(session)
         if await self._opening.tell(session, self._since):
-            self._asks_there(_TRUST)
+            self._asks_there(_TRUST, is_asked=True)
         try:
             await self._permissions.recover(session)  # of calls that have just been told of
         except AttachError as error:
@@ -288,11 +291,14 @@ class AttachedSession:
             return str(error)
         return None
 
-    def _asks_there(self, question: str) -> None:
-        """The CLI asks something in its terminal, or "" nothing any more."""
-        if question != self._asked_there:
-            self._asked_there = question
-            self._uplink.send(SessionUpdate(session_id=self.id, asks_there=question))
+    def _asks_there(self, question: str, *, is_asked: bool) -> None:
+        """The CLI asks something in its terminal, or no longer."""
+        before = self._asked_there[:1]
+        others = [asked for asked in self._asked_there if asked != question]
+        self._asked_there = [*others, question] if is_asked else others
+        if self._asked_there[:1] != before:
+            first = next(iter(self._asked_there), "")
+            self._uplink.send(SessionUpdate(session_id=self.id, asks_there=first))
 
     async def detach(self, *, is_lost: bool = False) -> None:
         """Leave the session as it was found: alive, without our tools.
@@ -337,8 +343,8 @@ class AttachedSession:
         if not self.is_open:
             return  # the gateway has closed or replaced it
         name = event.name
-        if self._asked_there and is_past_trust(name, event.data):
-            self._asks_there("")
+        if _TRUST in self._asked_there and is_past_trust(name, event.data):
+            self._asks_there(_TRUST, is_asked=False)
         try:
             self._tell_named(name, event)
         except (AttributeError, ArithmeticError, LookupError, TypeError, ValueError) as error:

@@ -89,8 +89,9 @@ class _Call:
 class Toolset:
     """The tools of one session.
 
-    `log` puts a line into the session's timeline. `on_consent` is called when the CLI asks the
-    person before it takes the tools; without it, it is expected to take them at once.
+    `log` puts a line into the session's timeline. `on_consent` is called with True when the CLI asks
+    the person before it takes the tools, and with False when it asks no longer; without it, it is
+    expected to take them at once.
     """
 
     def __init__(
@@ -99,7 +100,7 @@ class Toolset:
         *,
         ledger: Ledger,
         log: Callable[[str], None],
-        on_consent: Callable[[], None] | None = None,
+        on_consent: Callable[[bool], None] | None = None,
     ) -> None:
         self._on_consent = on_consent
         self._uplink = uplink
@@ -191,14 +192,14 @@ class Toolset:
         if not self._held:
             self._uplink.send(SessionUpdate(session_id=self._uplink.id, tools_revision=0))
 
-    async def _wait(self, session: CliSession, on_consent: Callable[[], None]) -> None:
+    async def _wait(self, session: CliSession, on_consent: Callable[[bool], None]) -> None:
         """Call `on_consent` once the CLI asks the person; it may also take long by itself."""
         await asyncio.sleep(ASKED_TIME)
         self._tell_none()
         try:
             while True:
                 if await asks_about_extension(session):
-                    on_consent()
+                    on_consent(True)
                     break
                 await asyncio.sleep(ASKED_TIME)
         except AttachError as error:
@@ -218,8 +219,9 @@ class Toolset:
             self._held |= held  # it may take them yet
             raise
         finally:
-            if asked is not None:
+            if asked is not None and self._on_consent is not None:
                 asked.cancel()
+                self._on_consent(False)
         now = asyncio.get_running_loop().time()
         self._retired.update(dict.fromkeys(self._held - held, now))
         self._held = held
