@@ -422,7 +422,8 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
                 for problem in found.problems
             )
     for apart in told.state.unattached:
-        if apart.why is not None:  # doctor sees by itself those for which nothing was opened
+        # Doctor sees by itself those for which nothing was opened.
+        if apart.why is not None and apart.hint:
             text = f"session {apart.id} (pid {apart.pid}) is not attached: {apart.why}"
             yield DoctorFinding("session", "warning", safe_text(text), apart.hint)
     state = State.of(told.state)
@@ -621,8 +622,9 @@ def _session_findings(folders: Home, clis: list[Cli], port_rule: str) -> Iterato
             yield DoctorFinding("port", "ok", f"{text}; no other user has an account here")
     with_ports = port_rule != "never"
     for one in unattached(clis, folders.copilot, with_ports=with_ports):
-        text = f"session {one.id} (pid {one.pid}) cannot be attached to"
-        yield DoctorFinding("session", "warning", text, one.hint)
+        if one.hint:
+            text = f"session {one.id} (pid {one.pid}) cannot be attached to"
+            yield DoctorFinding("session", "warning", text, one.hint)
 
 
 def _moved(path: str) -> str:

@@ -178,7 +178,7 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
         _section("Reviews", titles, [_monitor_row(folded, one) for one in monitors])
     if state.unattached:
         rows = [
-            [one.id, one.cwd, str(one.pid), f"{one.why}: {one.hint}" if one.why else one.hint]
+            [one.id, one.cwd, str(one.pid), ": ".join(filter(None, (one.why, one.hint)))]
             for one in state.unattached
         ]
         _section("Sessions out of reach", ["ID", "FOLDER", "PID", "TO REACH IT"], rows)

@@ -79,6 +79,9 @@ class CopilotSessions:
         pid = next((one.pid for one in self.sessions() if one.id == session_id), None)
         if pid is None:
             raise StoreFault(f"no program on this machine has session {session_id} open")
+        self.go_to_process(pid)
+
+    def go_to_process(self, pid: int) -> None:
         try:
             go_to_process(pid, self._environ)
         except PaneFault as fault:

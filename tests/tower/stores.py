@@ -68,6 +68,9 @@ class ScriptedStore:
     def go_to(self, session_id: str) -> None:
         self._ask("go_to", session_id)
 
+    def go_to_process(self, pid: int) -> None:
+        self._ask("go_to_process", str(pid))
+
     def head(self, folder: str) -> FolderHead:
         return self.heads.get(folder, FolderHead())
 

@@ -413,7 +413,11 @@ PARTS = {
 @pytest.mark.parametrize(
     ("typed", "said", "answer"),
     [
-        (["space", "down", "space", "down", "space"], "parts: the value has more than 2 items", None),
+        (
+            ["space", "down", "space", "down", "space"],
+            "the value has more than 2 items",
+            None,
+        ),
         (["space", "tab", "9"], "n: the value is greater than the maximum of 3", None),
         (["tab", "2"], "parts is required", None),
         (["space", "tab", "tab", "a"], 'to: the value is not a "email"', None),

@@ -254,6 +254,9 @@ class SessionStore(Protocol):
         """Go to the pane of the program that has a session open. Raises `StoreFault`, which says
         where it runs."""
 
+    def go_to_process(self, pid: int) -> None:
+        """Go to the pane of a program. Raises `StoreFault` like `go_to`."""
+
     def head(self, folder: str) -> FolderHead:
         """Read what is checked out in a folder."""
 

@@ -78,7 +78,7 @@ class FirstActions:
         name = self._titles.get(one.id) or one.id
         words = f"join “{name}”: Enter copies its line"
         if one.why is not None:
-            words = f"“{name}”: {one.why}"
+            words = f"“{name if one.hint else one.cwd}”: {one.why}"
         return _row(_JOIN + one.id, "-", words, one.hint)
 
     def act(self, key: str) -> bool:
@@ -87,17 +87,24 @@ class FirstActions:
             return False
         what, tower = key.removeprefix(_KEY), self._tower
         if what.startswith(_JOIN):
-            hints = {
-                one.id: one.hint for found in tower.view.state.unattached.values() for one in found
-            }
-            if hint := hints.get(what.removeprefix(_JOIN)):
-                tower.copy(hint, "The line")
+            found = [one for host in tower.view.state.unattached.values() for one in host]
+            apart = next((one for one in found if one.id == what.removeprefix(_JOIN)), None)
+            if apart is not None and apart.hint:
+                tower.copy(apart.hint, "The line")
+            elif apart is not None and tower.store is not None:
+                self._run(self._go_to(tower.store, apart.pid))
         elif what in _COPIED:
             tower.copy(invocation.command(_COPIED[what]), "The line")
         else:
             action = "start_session" if what == "start" else "demo"
             tower.call_later(tower.run_action, f"app.{action}")
         return True
+
+    async def _go_to(self, store: SessionStore, pid: int) -> None:
+        try:
+            await asyncio.to_thread(store.go_to_process, pid)
+        except StoreFault as fault:
+            self._tower.notify(str(fault), severity="error", timeout=12)
 
     def _read(self, now: float) -> None:
         store = self._tower.store

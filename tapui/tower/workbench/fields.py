@@ -1,7 +1,8 @@
 """A tool's schema as fields to fill in, or why it is none for a form."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import msgspec
@@ -56,7 +57,7 @@ class Argument:
     is_required: bool = False
     is_secret: bool = False
     default: str = ""
-    limits: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     other_of: str = ""
     """The key of the choice to which this is another answer, in its place."""
 

@@ -20,6 +20,7 @@ import msgspec
 import psutil
 from msgspec import Struct
 
+from tapui.runtime.processes.sights import system
 from tapui.secret import Secret
 from tapui.wire import limits
 
@@ -82,6 +83,9 @@ def _door(path: Path, cli: int, uid: int) -> ExtensionDoor | None:
 LOOPBACK = "127.0.0.1"
 """Where a CLI listens for others to attach, and the only address that is connected to."""
 _LOCK = re.compile(r"inuse\.(\d{1,10})\.lock\Z")
+_LOG = re.compile(r"process-(\d{13})-(\d{1,10})\.log")
+_LOG_TIME = 60.0
+"""Seconds from a CLI's start to the time in its log's name, at most."""
 _CLOCK_SLACK = 2.0
 """Seconds that a lock file may be older than its process's start is recorded to be."""
 
@@ -146,17 +150,24 @@ class Discovery:
     uid: int = field(default_factory=os.getuid)
     with_ports: bool = True
     _known: dict[str, tuple[int, list[_Lock]]] = field(default_factory=dict)
+    _logged: tuple[int, dict[int, float]] = (0, {})
+    """When the folder of logs changed, and who writes there since when."""
     _listening: dict[Process, tuple[int, ...]] = field(default_factory=dict)
     """The ports of the processes of the last look."""
 
     def scan(self, *, known: Collection[Process] = ()) -> list[Cli]:
-        """Return the CLIs that run now. Of those in `known`, the ports are not looked up."""
+        """Return the CLIs that run now, those on a terminal also before they open a session. Of
+        those in `known`, the ports are not looked up."""
         held: dict[int, list[_Lock]] = {}
         for lock in self._locks():
             held.setdefault(lock.pid, []).append(lock)
         found = []
         for pid, locks in held.items():
             cli = self._inspect(pid, locks, known)
+            if cli is not None:
+                found.append(cli)
+        for pid, since in self._logs():
+            cli = None if pid in held else self._begun(pid, since)
             if cli is not None:
                 found.append(cli)
         self._listening = {one.process: one.listens for one in found}
@@ -195,6 +206,39 @@ class Discovery:
                 if stat.S_ISREG(status.st_mode) and status.st_uid == self.uid:
                     locks.append(_Lock(folder.name, int(name[1]), status.st_mtime))
         return locks
+
+    def _logs(self) -> list[tuple[int, float]]:
+        """Return the processes that may be CLIs by the names of their logs, and since when."""
+        folder = self.copilot_home / "logs"
+        try:
+            changed = folder.stat().st_mtime_ns
+            if changed != self._logged[0]:
+                names = [_LOG.fullmatch(log.name) for log in folder.iterdir()]
+                began = {int(name[2]): int(name[1]) / 1000 for name in names if name is not None}
+                self._logged = changed, began
+        except OSError:
+            return []
+        began = self._logged[1]
+        for pid in [pid for pid in began if not psutil.pid_exists(pid)]:
+            del began[pid]
+        return list(began.items())
+
+    def _begun(self, pid: int, logs_since: float) -> Cli | None:
+        """Return a CLI without a session, which waits in its terminal: for the choice of one, or
+        the first prompt of one that it resumes."""
+        try:
+            process = psutil.Process(pid)
+            with process.oneshot():
+                this = Process(pid, process.create_time())
+                is_its = -_CLOCK_SLACK <= logs_since - this.started <= _LOG_TIME
+                if not is_its or process.uids().real != self.uid:
+                    return None
+                status = system.status(pid)
+                if status is None or status.terminal == 0 or "--headless" in process.cmdline():
+                    return None
+                return Cli(this, (), (), process.cwd())
+        except (psutil.Error, OSError):
+            return None
 
     def _inspect(self, pid: int, locks: list[_Lock], known: Collection[Process]) -> Cli | None:
         try:

@@ -30,6 +30,9 @@ START_TIME = 3.0
 """Seconds that a CLI has to open its port before it counts as one without."""
 
 
+_STARTING = "starting: look at its terminal"
+
+
 class SeenSessions:
     """Tells the gateway which sessions cannot be reached, and the ports of all CLIs: where either
     has changed."""
@@ -68,7 +71,8 @@ def unattached(
 ) -> list[Unattached]:
     """Return the sessions of the CLIs that have no way in, as many as may be told.
 
-    Those of a headless server are left out: they cannot be resumed while it runs.
+    A CLI that has none yet is told by its process. Those of a headless server are left out: they
+    cannot be resumed while it runs.
     Where there is another way in than a port, `tapui copilot` chooses it.
     """
     has_extension = ExtensionFile(copilot_home).path.exists()
@@ -78,6 +82,11 @@ def unattached(
         for cli in found
         if not (cli.is_attachable or cli.is_headless) and cli.age > START_TIME
         for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
+    ]
+    told += [
+        Unattached(f"pid {cli.process.pid}", cli.cwd, cli.process.pid, "", why=_STARTING)
+        for cli in found
+        if not cli.sessions and cli.age > START_TIME
     ]
     return told[: limits.MAX_UNATTACHED]
 

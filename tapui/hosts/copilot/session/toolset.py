@@ -89,9 +89,9 @@ class _Call:
 class Toolset:
     """The tools of one session.
 
-    `log` puts a line into the session's timeline. `on_consent` is called with True when the CLI asks
-    the person before it takes the tools, and with False when it asks no longer; without it, it is
-    expected to take them at once.
+    `log` puts a line into the session's timeline. `on_consent` is called with True when the
+    CLI asks the person before it takes the tools, and with False when it asks no longer; without
+    it, it is expected to take them at once.
     """
 
     def __init__(

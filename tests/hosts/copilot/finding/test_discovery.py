@@ -7,11 +7,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process, ports_of
 from tapui.hosts.copilot.finding.unattached_sessions import unattached
 from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.hosts.conftest import Pretender
 from tests.rig.waiting import until
+from tests.runtime.test_agents import terminal_of
 
 Pretend = Callable[..., Pretender]
 
@@ -32,6 +35,29 @@ def test_process_with_a_lock_is_found_with_its_own_port_only(
     assert found.sessions == ("s1",)
     assert found.cwd == str(Path.cwd())
     assert found.process.is_alive()
+
+
+def test_cli_without_a_session_is_told_by_its_terminal(copilot_home: Path) -> None:
+    """It resumes, say: there is no lock before its first prompt."""
+    logs = copilot_home / "logs"
+    logs.mkdir(parents=True)
+    discovery = Discovery(copilot_home)
+    assert discovery.scan() == []
+    with terminal_of("sleep", "1000") as pid, subprocess.Popen(["sleep", "1000"]) as hidden:
+        started = psutil.Process(pid).create_time()
+        for id_, since in ((pid, 1), (pid, -3600), (hidden.pid, 1), (2**30, 1)):
+            (logs / f"process-{(started + since) * 1000:.0f}-{id_}.log").touch()
+        try:
+            (found,) = discovery.scan()
+        finally:
+            hidden.kill()
+        assert (found.process.pid, found.sessions, found.is_attachable) == (pid, (), False)
+        old = replace(found, process=replace(found.process, started=0.0))
+        (told,) = unattached([old], copilot_home)
+        assert (told.id, told.pid, told.hint) == (f"pid {pid}", pid, "")
+        assert told.why == "starting: look at its terminal"
+        assert unattached([found], copilot_home) == []
+    assert discovery.scan() == []
 
 
 def test_only_ports_of_the_address_that_is_connected_to_count(
