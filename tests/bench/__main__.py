@@ -12,10 +12,11 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -261,8 +262,8 @@ def emitters(seconds: float) -> Iterator[Row]:
     ratio = f"  p99 x {beside.p99 / without.p99:.2f}"
     yield f"  beside {emitting.WANTED:,} lines/s of one", _calls(beside) + ratio, "p99 as without"
     with scratch() as home:
-        idle = beside_emitters.waiting(home, seconds)
-    figures = f"cpu gateway {idle.gateway:.2%}, helper {idle.helper:.2%} of a core"
+        found_idle = beside_emitters.waiting(home, seconds)
+    figures = f"cpu gateway {found_idle.gateway:.2%}, helper {found_idle.helper:.2%} of a core"
     yield f"{emitting.EMITTERS} on a schedule that wait", figures, "< 1 %"
     with scratch() as home:
         kept = beside_emitters.kept(home, seconds)
@@ -687,28 +688,54 @@ def memory(_seconds: float) -> Iterator[Row]:
         yield "memory, tower", f"{terminal.rss(running.tower.pid):7.1f} MB", "< 70 MB"
         parent = psutil.Process(running.process.pid).memory_full_info().pss
         yield "  its parent, which the shell waits for (its share)", f"{parent / 1e6:7.1f} MB", ""
-    if find_cli() is None or shutil.which("tmux") is None:
+    if not _has_copilot():
         yield "memory, tower with Copilot attached", "not measured: needs tmux and the CLI", ""
         return
+    with _attached() as running:
+        time.sleep(IDLE_SECONDS)
+        used = f"{terminal.rss(running.tower.pid):7.1f} MB"
+        yield "memory, tower with Copilot attached", used, "< 120 MB"
+
+
+def idle(seconds: float) -> Iterator[Row]:
+    """What tapui's processes use while a session rests and emitters wait."""
+    if not _has_copilot():
+        yield "idle, Copilot attached", "not measured: needs tmux and the CLI", ""
+        return
+    with _attached(beside_emitters.RESTING) as running:
+        time.sleep(IDLE_SECONDS)
+        used = terminal.cpu_of_tree(running.process.pid, 10 * seconds)
+    figures = ", ".join(f"{name} {share:.2%}" for name, share in used.items())
+    whole = f"cpu {sum(used.values()):.2%} of a core: {figures}"
+    yield "idle, Copilot attached, two emitters", whole, "≤ 1 %"
+
+
+def _has_copilot() -> bool:
+    return find_cli() is not None and shutil.which("tmux") is not None
+
+
+@contextmanager
+def _attached(emitters: Sequence[dict[str, Any]] = ()) -> Iterator[terminal.OnPty]:
+    """Run the tower beside a Copilot CLI that it is attached to, with emitters in its folder."""
     with ExitStack() as stack:
         home = stack.enter_context(scratch())
+        folder = beside_emitters.folder_with(home, *emitters, name="work")
         model = stack.enter_context(ModelServer())
         copilot = Copilot(
             stack.enter_context(Tmux()),
             home=home.root,
             cache=home.root / "cache",
-            cwd=home.root / "work",
+            cwd=Path(folder),
             model_url=model.url,
         )
         running = stack.enter_context(terminal.tower(home))
+
         until(
             lambda: copilot.session_id in home.run("status", "--json").stdout,
             within=30,
             what="attached",
         )
-        time.sleep(IDLE_SECONDS)
-        used = f"{terminal.rss(running.tower.pid):7.1f} MB"
-        yield "memory, tower with Copilot attached", used, "< 120 MB"
+        yield running
 
 
 BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
@@ -749,6 +776,7 @@ BENCHES: dict[str, Callable[[float], Iterator[Row]]] = {
     "person": person,
     "ways": both_ways,
     "memory": memory,
+    "idle": idle,
 }
 
 

@@ -21,6 +21,11 @@ from tests.rig.gateway import ANYBODY, Gateway, Home
 from tests.rig.waiting import until
 
 ROUNDS = 3
+RESTING: tuple[dict[str, Any], ...] = (
+    {"name": "ticks", "command": "while sleep 5; do echo tick; done", "stream": "ticks"},
+    {"name": "looks", "command": "exit 0", "runInterval": "1m", "stream": "looks"},
+)
+"""One that writes a line now and then, and one that waits for its next run."""
 SMALL = 100
 
 
@@ -40,7 +45,7 @@ class Kept:
     memory: tuple[float, float]
 
 
-def _folder(home: Home, *emitters: dict[str, Any], name: str = "repo") -> str:
+def folder_with(home: Home, *emitters: dict[str, Any], name: str = "repo") -> str:
     """Write a configuration and allow all of it; return its folder."""
     folder = home.root / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -94,7 +99,7 @@ def _helper(gateway: Gateway) -> int:
 def beside_calls(home: Home, seconds: float, per_second: int) -> tuple[Rate, Rate]:
     """Return the calls without and with an emitter at `WANTED` lines/s: of the medians of p99."""
     rules = [{"match": rule.match, "outcome": rule.outcome} for rule in KEEPING]
-    folder = _folder(home, _pour(WANTED, rules))
+    folder = folder_with(home, _pour(WANTED, rules))
     rates: dict[str, list[Rate]] = {"pause": [], "resume": []}
     with Gateway(home, "--no-attach") as gateway, _sessions(gateway, folder):
         until(lambda: _are(gateway, "running"), within=30, what="it runs")
@@ -116,7 +121,7 @@ def waiting(home: Home, seconds: float) -> Waiting:
         {"name": f"e{number}", "command": "exit 0", "runInterval": "1h", "stream": "s"}
         for number in range(MAX_FOLDER_EMITTERS)
     ]
-    folders = [_folder(home, *entries, name=name) for name in ("one", "two")]
+    folders = [folder_with(home, *entries, name=name) for name in ("one", "two")]
     with Gateway(home, "--no-attach") as gateway, _sessions(gateway, *folders):
         until(lambda: _are(gateway, "waiting"), within=60, what="each ran once")
         helper = _helper(gateway)
@@ -130,7 +135,7 @@ def waiting(home: Home, seconds: float) -> Waiting:
 
 def kept(home: Home, seconds: float) -> Kept:
     """Keep every line of a flood."""
-    folder = _folder(home, _pour(0, []))
+    folder = folder_with(home, _pour(0, []))
     with Gateway(home, "--no-attach") as gateway, _sessions(gateway, folder):
         until(lambda: _are(gateway, "running"), within=30, what="it runs")
         process = psutil.Process(gateway.pid)

@@ -113,6 +113,29 @@ def rss(pid: int) -> float:
     return float(psutil.Process(pid).memory_info().rss) / 1e6
 
 
+def cpu_of_tree(pid: int, seconds: float) -> dict[str, float]:
+    """Return the CPU of a process and of those that it has now, by their parts of tapui, as shares
+    of a core. What an emitter runs is no part of tapui."""
+    whole = psutil.Process(pid)
+    parts = {}
+    for process in (whole, *whole.children(recursive=True)):
+        words = [word for word in process.cmdline() if word.startswith("tapui")]
+        if process.pid == pid or words:
+            parts[process] = words[-1] if words else "tapui"
+    began, before = time.perf_counter(), {process: _cpu(process) for process in parts}
+    time.sleep(seconds)
+    took = time.perf_counter() - began
+    used: dict[str, float] = {}
+    for process, name in parts.items():
+        used[name] = used.get(name, 0.0) + (_cpu(process) - before[process]) / took
+    return used
+
+
+def _cpu(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
 @contextmanager
 def tower(home: Home, *args: str, size: tuple[int, int] = (120, 36)) -> Iterator[OnPty]:
     """Run `tapui` with `args` and a free port on a pty."""
