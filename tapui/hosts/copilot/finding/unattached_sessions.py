@@ -71,7 +71,7 @@ def unattached(
 ) -> list[Unattached]:
     """Return the sessions of the CLIs that have no way in, as many as may be told.
 
-    A CLI that has none yet is told by its process. Those of a headless server are left out: they
+    A CLI without a session yet is named by its process. Those of a headless server are left out: they
     cannot be resumed while it runs.
     Where there is another way in than a port, `tapui copilot` chooses it.
     """
