@@ -422,9 +422,11 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
                 for problem in found.problems
             )
     for apart in told.state.unattached:
-        # Doctor sees by itself those for which nothing was opened.
-        if apart.why is not None and apart.hint:
-            text = f"session {apart.id} (pid {apart.pid}) is not attached: {apart.why}"
+        if apart.why is not None:  # doctor sees by itself those for which nothing was opened
+            name = f"pid {apart.pid}"
+            if apart.id != name:
+                name = f"session {apart.id} ({name})"
+            text = f"{name} is not attached: {apart.why}"
             yield DoctorFinding("session", "warning", safe_text(text), apart.hint)
     state = State.of(told.state)
     for waiting in waiting_folders(state):
@@ -622,7 +624,7 @@ def _session_findings(folders: Home, clis: list[Cli], port_rule: str) -> Iterato
             yield DoctorFinding("port", "ok", f"{text}; no other user has an account here")
     with_ports = port_rule != "never"
     for one in unattached(clis, folders.copilot, with_ports=with_ports):
-        if one.hint:
+        if one.why is None:
             text = f"session {one.id} (pid {one.pid}) cannot be attached to"
             yield DoctorFinding("session", "warning", text, one.hint)
 

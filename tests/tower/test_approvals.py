@@ -12,6 +12,7 @@ from tapui.tower.requests.answer_fields import PairingPanel, RequestFields
 from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.textual.dialogs import AnswerText
 from tapui.tower.textual.reader import Reader
+from tapui.tower.workbench.arguments_view import ChoiceList
 from tapui.wire import events as ev
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, RevealedCode
@@ -437,6 +438,67 @@ async def test_several_choices_are_made_by_space_and_bounds_hold(
         await rig.press(*typed, "escape", "y", "enter")
         assert said in rig.text
         assert [one.answer for one in rig.feed.sent] == ([] if answer is None else [answer])  # type: ignore[attr-defined]
+
+
+OPTIONAL = {
+    "region": {"type": "string", "title": "Alpha " * 14, "enum": ["eu", "us"]},
+    "wipe": {
+        "oneOf": [
+            {"const": 1, "title": "Alpha " * 20},
+            {"const": 2, "title": "Delete all"},
+            {"const": 3, "title": "Keep all"},
+        ]
+    },
+    "parts": {"type": "array", "items": {"enum": ["a", "a", "b"]}, "default": ["a"]},
+    "n": {"type": "number"},
+    "t": {"type": "string", "default": ""},
+}
+
+
+@pytest.mark.parametrize(
+    ("typed", "answer"),
+    [
+        (["enter", "enter", "enter", "enter", "x"], {"parts": ["a"], "t": "x"}),
+        (["down", "enter"], {"region": "us", "parts": ["a"]}),
+        (["left", "right", "space"], {"region": "eu", "parts": ["a"]}),
+        (["tab", "tab", "space"], {"parts": []}),
+        (["tab", "tab", "down", "space"], {"parts": ["a", "b"]}),
+        (["tab", "tab", "tab", *"1e999"], None),
+    ],
+)
+async def test_only_what_was_chosen_is_sent(typed: list[str], answer: object) -> None:
+    asks = {"message": "?", "requestedSchema": {"type": "object", "properties": OPTIONAL}}
+    async with running(asked("elicitation", asks), size=(100, 40)) as rig:
+        await opened(rig)
+        await rig.press(*typed, "escape", "y", "enter")
+        assert [one.answer for one in rig.feed.sent] == ([] if answer is None else [answer])  # type: ignore[attr-defined]
+
+
+async def test_a_click_takes_the_choice_that_is_under_it() -> None:
+    asks = {"message": "?", "requestedSchema": {"type": "object", "properties": OPTIONAL}}
+    async with running(asked("elicitation", asks), size=(80, 40)) as rig:
+        await opened(rig)
+        rows = rig.text.splitlines()
+        wipe = rig.app.screen.query(ChoiceList)[1]
+        row = next(at for at, text in enumerate(rows) if "Delete all" in text)
+        await rig.pilot.click(wipe, offset=(8, row - wipe.content_region.y))
+        await rig.settle()
+        assert wipe.value == "2"
+
+
+async def test_a_required_field_that_is_left_out_says_so_at_its_place() -> None:
+    schema = {
+        "type": "object",
+        "properties": {"field_17": {"type": "string", "title": "Age"}},
+        "required": ["field_17"],
+    }
+    asks = {"message": "?", "requestedSchema": schema}
+    async with running(asked("elicitation", asks), size=(80, 30)) as rig:
+        await opened(rig)
+        assert "Age *" in rig.text
+        await rig.press("escape", "y", "enter")
+        assert [row for row in rig.text.splitlines() if "is required" in row and "field" not in row]
+        assert not rig.feed.sent
 
 
 async def test_a_form_that_cannot_be_one_is_answered_as_json_and_says_why() -> None:

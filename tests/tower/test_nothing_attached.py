@@ -43,11 +43,13 @@ async def test_a_session_whose_program_cannot_be_spoken_to_has_the_reason() -> N
 
 
 async def test_a_program_without_a_session_is_named_and_enter_goes_to_its_terminal() -> None:
-    starting = Unattached("pid 4711", "/work/app", 4711, "", "copilot", "starting: look at it")
+    starting = Unattached(
+        "pid 4711", "/work/app", 4711, "", "copilot", "starting in /work/app: look"
+    )
     store = ScriptedStore()
     state = State(unattached={"copilot": [starting]})
     async with running(state, size=(160, 40), store=store) as rig:
-        await until_async(lambda: "“/work/app”: starting: look at it" in rig.text, what="it")
+        await until_async(lambda: "“pid 4711”: starting in /work/app: look" in rig.text, what="it")
         rig.app.main.current_pane.table.select("act join pid 4711")
         await rig.press("enter")
         await until_async(lambda: ("go_to_process", "4711") in store.asked, what="it goes there")

@@ -25,7 +25,7 @@ from tapui.hosts.copilot.finding.discovery import (
 from tapui.hosts.copilot.session.attached_session import AttachedSession
 from tapui.hosts.copilot.uplink import Uplink
 from tapui.runtime.tasks import BackgroundTasks, cancelled
-from tapui.text import cut, safe_text
+from tapui.text import safe_text
 from tapui.wire import limits
 from tapui.wire.host import SessionUpdate
 
@@ -149,7 +149,7 @@ class Attachment:
         except psutil.Error as error:
             raise AttachError(f"process {pid} is gone: {error}") from None
         if self.port not in ports or self._is_gone():
-            raise AttachError(f"process {pid} no longer listens on port {self.port}")
+            raise LostError(f"process {pid} no longer listens on port {self.port}")
 
     async def _drop(self) -> None:
         """Close the socket at once; the CLI takes our tools away and lives on."""
@@ -181,7 +181,7 @@ class Attachment:
                 if not await self._reconnect():
                     return
         except ProtocolError as error:
-            reason = cut(safe_text(str(error)), limits.MAX_EXPLANATION)
+            reason = safe_text(str(error), limit=limits.MAX_EXPLANATION)
             raise
         finally:
             self._close_sessions(reason, by_itself=reason == _GONE)
@@ -341,15 +341,7 @@ class Attachment:
             session.close(reason, replaced_by=replaced_by, by_itself=by_itself)
 
     def _shows(self, session_id: str | None) -> None:
-        is_id = session_id is not None and 0 < len(session_id) <= limits.MAX_ID
-        if (
-            session_id is None
-            or not is_id
-            or "/" in session_id
-            or safe_text(session_id) != session_id
-        ):
-            return  # none that could be joined
-        if session_id != self._foreground:
+        if session_id is not None and _is_id(session_id) and session_id != self._foreground:
             former, self._foreground = self._foreground, session_id
             self._tasks.start(self._follow(session_id, former))
 
@@ -430,7 +422,14 @@ class Attachment:
 
 async def _foreground_of(connection: CliConnection) -> str | None:
     told = await connection.ask("ask for the CLI's session", "session.getForeground")
-    return text_of(told, "sessionId")
+    shown = text_of(told, "sessionId")
+    return shown if shown is not None and _is_id(shown) else None
+
+
+def _is_id(text: str) -> bool:
+    """Whether a session of this id could be joined: it names a folder, too."""
+    is_name = "/" not in text and text not in (".", "..") and safe_text(text) == text
+    return 0 < len(text) <= limits.MAX_ID and is_name
 
 
 LATE_SECONDS = 10.0

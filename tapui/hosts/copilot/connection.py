@@ -78,7 +78,7 @@ class NoAnswerError(AttachError):
 
 
 class LostError(AttachError):
-    """The connection ended before the CLI had answered."""
+    """The connection ended before the CLI had answered, or there was none."""
 
 
 class ProtocolError(AttachError):
@@ -245,7 +245,7 @@ class CliConnection:
         except TimeoutError:
             raise NoAnswerError(f"{what}: no answer within {within:g} s") from None
         except OSError as error:
-            raise AttachError(f"{what}: {error.strerror or error}") from None
+            raise LostError(f"{what}: {error.strerror or error}") from None
         connection = cls(reader, writer, on_foreground=on_foreground)
         try:
             await connection.greet(what, token, within=within)

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from tapui.hosts.copilot.attachment import SHORT, Attachment, DoorAttachment
 from tapui.hosts.copilot.connection import (
+    UPDATE,
     AttachError,
     LostError,
     NoAnswerError,
     ProtocolError,
+    UnknownMethodError,
 )
 from tapui.hosts.copilot.finding.discovery import Cli, Discovery, Process
 from tapui.hosts.copilot.finding.unattached_sessions import (
@@ -290,7 +292,8 @@ class CopilotHost:
             is_final = error.is_final and not isinstance(key, int)
             self.retry_log.refused(key, str(error), error.hint, is_final=is_final)
         except AttachError as error:
-            self.retry_log.failed(key, attachment.port, str(error))
+            hint = UPDATE if isinstance(error, UnknownMethodError) else ""
+            self.retry_log.failed(key, attachment.port, str(error), hint)
         except Exception as error:
             self.retry_log.failed(key, attachment.port, f"{type(error).__name__}: {error}")
             raise
@@ -447,8 +450,7 @@ def _deliver(session: AttachedSession, message: Message) -> None:
 
 
 def _rank(error: AttachError) -> int:
-    """How far what listens on a port is from a CLI: 0 for one of another protocol, 2 for nothing
-    that answers."""
-    if isinstance(error, ProtocolError):
-        return 0
-    return 2 if isinstance(error, LostError | NoAnswerError) else 1
+    """How far what listens on a port is from a CLI: 0 for one of another protocol, 2 for what is
+    silent, 3 for what closes the connection or has none."""
+    ranks = {ProtocolError: 0, NoAnswerError: 2, LostError: 3}
+    return ranks.get(type(error), 1)

@@ -77,13 +77,15 @@ class FormAnswer(Vertical):
     def focus_inside(self) -> None:
         self._fields.focus_inside()
 
-    def mark(self) -> None:
+    def mark(self, *, is_asked: bool = False) -> None:
+        """Say what is wrong at its field; that it is required only once it `is_asked` for."""
         if isinstance(self._fields, FormView):
-            self._fields.mark(self._fields.read()[1])
+            self._fields.mark(self._fields.read()[1], is_asked=is_asked)
 
     def answer(self) -> object:
         """Return the answer, an object. Raises `AnswerError`."""
         written, wrong = self._fields.read()
+        self.mark(is_asked=True)
         for key, fault in wrong.items():
             between = " " if fault == "is required" else ": "
             raise AnswerError(f"{key}{between}{fault}" if key else fault)

@@ -78,7 +78,7 @@ class FirstActions:
         name = self._titles.get(one.id) or one.id
         words = f"join “{name}”: Enter copies its line"
         if one.why is not None:
-            words = f"“{name if one.hint else one.cwd}”: {one.why}"
+            words = f"“{name}”: {one.why}"
         return _row(_JOIN + one.id, "-", words, one.hint)
 
     def act(self, key: str) -> bool:

@@ -126,9 +126,11 @@ class ChoiceList(Static, can_focus=True):
         names: Sequence[str] = (),
         *,
         is_several: bool = False,
+        is_given: bool = False,
     ) -> None:
         super().__init__("", markup=False)
         self._choices, self._is_several = tuple(choices), is_several
+        self._is_given, self._is_aimed = is_given, False
         named = names or [""] * len(choices)
         self._names = [name or _name(choice) for choice, name in zip(choices, named, strict=True)]
         self._chosen = [choice for choice in self._choices if choice in chosen]
@@ -137,7 +139,7 @@ class ChoiceList(Static, can_focus=True):
     @property
     def value(self) -> str:
         if self._is_several:
-            return f"[{', '.join(self._chosen)}]" if self._chosen else ""
+            return f"[{', '.join(self._chosen)}]" if self._chosen or self._is_given else ""
         return self._chosen[0] if self._chosen else ""
 
     def render(self) -> Content:
@@ -161,7 +163,7 @@ class ChoiceList(Static, can_focus=True):
         return super().check_action(action, parameters)
 
     def action_step(self, step: int) -> None:
-        self._at += step
+        self._at, self._is_aimed = self._at + step, True
         self.refresh()
 
     def action_choose(self) -> None:
@@ -169,16 +171,20 @@ class ChoiceList(Static, can_focus=True):
         wanted = {*self._chosen} if self._is_several else set()
         wanted ^= {choice} if self._is_several or choice not in self._chosen else set()
         self._chosen = [choice for choice in self._choices if choice in wanted]
+        self._is_given, self._is_aimed = True, False
         self.refresh()
         self.post_message(ChoiceLine.Changed())
 
     def action_submit(self) -> None:
-        if not self._is_several and self._choices[self._at] not in self._chosen:
+        if not self._is_several and self._is_aimed and self._choices[self._at] not in self._chosen:
             self.action_choose()
         self.post_message(ChoiceLine.Submitted())
 
     def on_key(self, event: Key) -> None:
         """A letter goes to the next choice that begins with it, and takes it if it is the one."""
+        if event.key in ("left", "right"):
+            event.stop()
+            event.prevent_default()
         if event.character is None or not event.is_printable or event.key == "space":
             return
         event.stop()
@@ -232,6 +238,7 @@ class FieldLine(Vertical):
     FieldLine .about { padding-left: 18; height: auto; max-height: 2; width: 1fr; }
     FieldLine Input, FieldLine ChoiceLine { width: 1fr; height: 1; background: $panel; }
     FieldLine AnswerText, FieldLine ChoiceList { width: 1fr; height: auto; background: $panel; }
+    FieldLine ChoiceList { text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(
@@ -242,7 +249,9 @@ class FieldLine(Vertical):
         self.entry: AnswerInput | AnswerText | ChoiceLine | ChoiceList
         if field.kind == "several":
             chosen = [json_text(one) for one in msgspec.json.decode(text)] if text else []
-            self.entry = ChoiceList(field.choices, chosen, field.names, is_several=True)
+            self.entry = ChoiceList(
+                field.choices, chosen, field.names, is_several=True, is_given=bool(text)
+            )
         elif field.kind == "choice" and as_lists and len(field.choices) > 1:
             self.entry = ChoiceList(field.choices, [text], field.names)
         elif field.kind == "choice":
@@ -274,7 +283,8 @@ class FieldLine(Vertical):
     @property
     def _is_titled(self) -> bool:
         """Whether its title is short enough to stand in place of its key."""
-        return self._as_lists and 0 < len(self.field.title) < _NAME
+        room = _NAME - 2 * self.field.is_required
+        return self._as_lists and 0 < plain(self.field.title).cell_length <= room
 
     def on_mount(self) -> None:
         self._tell()
@@ -334,10 +344,10 @@ class FormView(VerticalScroll, can_focus=False):
         typed = {line.field.key: line.entry.value for line in self.lines}
         return self.form.read(typed, is_bounded=self._as_lists)
 
-    def mark(self, wrong: Mapping[str, str]) -> None:
+    def mark(self, wrong: Mapping[str, str], *, is_asked: bool = False) -> None:
         for line in self.lines:
             fault = wrong.get(line.field.key, "")
-            is_untouched = not line.entry.value and fault == "is required"
+            is_untouched = not (is_asked or line.entry.value) and fault == "is required"
             line.mark_wrong("" if is_untouched else fault)
 
     def focus_inside(self) -> bool:

@@ -86,6 +86,8 @@ class Argument:
             check_json(text)
         elif not is_number(text, is_whole=self.kind == "integer"):
             raise FieldError("write a whole number" if self.kind == "integer" else "write a number")
+        else:
+            check_json(text)  # 1e999 is none that JSON readers take
         return text
 
     def chosen(self, text: str) -> list[str]:
@@ -100,8 +102,9 @@ class Argument:
         """Raise `FieldError` where a value is outside of the limits."""
         from tapui.schemas import check  # takes time to load
 
-        for fault in check.answer(self.limits, value, with_formats=True).get("faults", ()):
-            raise FieldError(fault["text"])
+        for name, limit in self.limits.items():  # one that is no limit costs itself alone
+            for fault in check.answer({name: limit}, value, with_formats=True).get("faults", ()):
+                raise FieldError(fault["text"])
 
     def written(self, value: object) -> str:
         """Return how a decoded value is typed here. Raises `FieldError` where it cannot be."""
@@ -140,6 +143,8 @@ class Form:
         others = {one.other_of for one in self.fields if one.other_of and typed.get(one.key)}
         for field in self.fields:
             text = "" if field.key in others else typed.get(field.key, "")
+            if field.kind == "several" and text == "[]" and field.limits.get("minItems"):
+                text = ""  # no choice that could be sent: not given
             if not text:
                 if field.is_required and field.key not in others:
                     wrong[field.key] = "is required"
@@ -246,7 +251,7 @@ def _field(root: dict[str, Any], key: str, schema: object, is_required: bool) ->
         ),
     )
     default = resolved.get("const", resolved.get("default"))
-    if default is None:
+    if default is None or (default == "" and kind == "text"):
         return field
     try:
         return replace(field, default=field.written(default))
@@ -259,7 +264,7 @@ def _kind_of(
 ) -> tuple[Kind, tuple[str, ...], tuple[str, ...]]:
     """Return what a field takes; for one of a few values, these as JSON, and their names."""
     if named := _named(schema):
-        return "choice", tuple(json_text(one) for one, _ in named), tuple(one for _, one in named)
+        return "choice", *_distinct(named)
     if any(name in schema for name in _COMBINING):
         return "json", (), ()
     type_ = schema.get("type")
@@ -271,7 +276,7 @@ def _kind_of(
     if not isinstance(type_, str):
         return "json", (), ()
     if type_ == "array" and (named := _named(_resolved(root, schema.get("items")))):
-        return "several", tuple(json_text(one) for one, _ in named), tuple(one for _, one in named)
+        return "several", *_distinct(named)
     return _KINDS.get(type_, "json"), (), ()
 
 
@@ -292,6 +297,14 @@ def _named(schema: Mapping[str, Any]) -> list[tuple[object, str]]:
             if len(constants) == len(several):
                 return [(one["const"], _text(one, "title")) for one in constants]
     return []
+
+
+def _distinct(named: list[tuple[object, str]]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the values as JSON, each once, and their names."""
+    kept: dict[str, str] = {}
+    for value, name in named:
+        kept.setdefault(json_text(value), name)
+    return tuple(kept), tuple(kept.values())
 
 
 def _text(schema: Mapping[str, Any], name: str) -> str:

@@ -325,6 +325,30 @@ def test_a_cli_that_cannot_be_greeted_is_listed_with_its_reason(
         assert len(reports(host)) == 1
 
 
+@pytest.mark.parametrize("shown", ["/etc", "..", "a\0b", "\x1b[2J", "x" * 5_000])
+def test_a_session_on_the_screen_whose_id_is_none_is_not_joined(
+    cli: CliPlayed, copilot_home: Path, shown: str
+) -> None:
+    cli.greeting = {"protocolVersion": 3}
+    cli.results = {"session.getForeground": {"sessionId": shown}}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home) as host:
+        gateway.wait(SessionUpdate, tools_revision=1)
+        assert {joined["sessionId"] for joined in cli.asked("session.resume")} == {"s1"}
+        assert not [text for level, text in host.reports if level == "error"]
+
+
+def test_a_cli_that_does_not_answer_has_no_command_that_would_help(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
+    cli.mute = {"connect"}
+    gateway = GatewayPlayed()
+    timing = HostTiming(scan=0.05, connect=0.3)
+    with HostThread(gateway, copilot_home, timing=timing):
+        (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
+        assert ("no answer" in (told.why or ""), told.hint) == (True, "")
+
+
 def test_a_workspace_that_is_no_path_costs_nothing(cli: CliPlayed, copilot_home: Path) -> None:
     cli.greeting = {"protocolVersion": 3}
     cli.results = {"session.resume": {"sessionId": "s1", "workspacePath": "/a\0b"}}

@@ -30,9 +30,6 @@ START_TIME = 3.0
 """Seconds that a CLI has to open its port before it counts as one without."""
 
 
-_STARTING = "starting: look at its terminal"
-
-
 class SeenSessions:
     """Tells the gateway which sessions cannot be reached, and the ports of all CLIs: where either
     has changed."""
@@ -71,8 +68,8 @@ def unattached(
 ) -> list[Unattached]:
     """Return the sessions of the CLIs that have no way in, as many as may be told.
 
-    A CLI without a session yet is named by its process. Those of a headless server are left out: they
-    cannot be resumed while it runs.
+    A CLI without a session yet is named by its process. Those of a headless server are left
+    out: they cannot be resumed while it runs.
     Where there is another way in than a port, `tapui copilot` chooses it.
     """
     has_extension = ExtensionFile(copilot_home).path.exists()
@@ -84,7 +81,13 @@ def unattached(
         for id_, word in ((id_, shlex.quote(id_)) for id_ in cli.sessions)
     ]
     told += [
-        Unattached(f"pid {cli.process.pid}", cli.cwd, cli.process.pid, "", why=_STARTING)
+        Unattached(
+            f"pid {cli.process.pid}",
+            cli.cwd,
+            cli.process.pid,
+            "",
+            why=f"starting in {safe_text(cli.cwd)}: look at its terminal",
+        )
         for cli in found
         if not cli.sessions and cli.age > START_TIME
     ]
@@ -142,12 +145,12 @@ class RetryLog:
         found = (self._of[target].refusal for target in targets if target in self._of)
         return next((refusal for refusal in found if refusal is not None), None)
 
-    def failed(self, target: Target, port: int, text: str) -> None:
+    def failed(self, target: Target, port: int, text: str, hint: str = "") -> None:
         """Note a failure, and tell it where it is another one than before."""
         former, pause = self._of.get(target), self._pause(target)
         now, times = asyncio.get_running_loop().time(), self.failures(target) + 1
-        said = cut(safe_text(text), limits.MAX_EXPLANATION)
-        refusal = AttachRefusal(said, "copilot update") if times > 1 else None  # no passing one
+        said = safe_text(text, limit=limits.MAX_EXPLANATION)
+        refusal = AttachRefusal(said, hint) if times > 1 else None  # no passing one
         self._of[target] = _Failures(text, times, pause, now + pause, refusal)
         if former is None or former.text != text:
             self._report(

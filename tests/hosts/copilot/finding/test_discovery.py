@@ -55,7 +55,7 @@ def test_cli_without_a_session_is_told_by_its_terminal(copilot_home: Path) -> No
         old = replace(found, process=replace(found.process, started=0.0))
         (told,) = unattached([old], copilot_home)
         assert (told.id, told.pid, told.hint) == (f"pid {pid}", pid, "")
-        assert told.why == "starting: look at its terminal"
+        assert told.why == f"starting in {found.cwd}: look at its terminal"
         assert unattached([found], copilot_home) == []
     assert discovery.scan() == []
 
