@@ -14,9 +14,11 @@ class Relay:
         self._writers: set[asyncio.StreamWriter] = set()
         self._server: asyncio.Server
         self.connections = 0
+        self.port = 0
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        self.port = int(self._server.sockets[0].getsockname()[1])
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -24,12 +26,8 @@ class Relay:
         self.cut()
         if self._tasks:
             await asyncio.wait(self._tasks)
+        self.cut()  # what was opened meanwhile
         await self._server.wait_closed()
-
-    @property
-    def port(self) -> int:
-        """The relay's own port."""
-        return int(self._server.sockets[0].getsockname()[1])
 
     @property
     def url(self) -> str:
@@ -43,17 +41,16 @@ class Relay:
 
     async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
-        there, back = await asyncio.open_connection("127.0.0.1", self._port)
-        self._writers |= {writer, back}
-        head = await reader.readuntil(b"\r\n\r\n")
-        back.write(head.replace(f":{self.port}".encode(), f":{self._port}".encode()))
-        ways = [self._carry(reader, back), self._carry(there, writer)]
-        task = asyncio.ensure_future(self._both(ways))
+        task = asyncio.current_task()
+        assert task is not None
         self._tasks.add(task)
-        await task
-
-    async def _both(self, ways: list[object]) -> None:
-        await asyncio.gather(*ways)  # type: ignore[call-overload]  # coroutines, all of them
+        self._writers.add(writer)
+        with suppress(OSError, asyncio.IncompleteReadError):  # either end may leave at any time
+            there, back = await asyncio.open_connection("127.0.0.1", self._port)
+            self._writers.add(back)
+            head = await reader.readuntil(b"\r\n\r\n")
+            back.write(head.replace(f":{self.port}".encode(), f":{self._port}".encode()))
+            await asyncio.gather(self._carry(reader, back), self._carry(there, writer))
 
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(OSError):
