@@ -50,8 +50,8 @@ class Listener:
     def waiting(self, why: str) -> None:
         """It is not bound, and tries again by itself."""
 
-    def bound(self, sessions: list[ActiveSession]) -> None:
-        """It is in these sessions now."""
+    def bound(self, sessions: list[ActiveSession], front: str | None) -> None:
+        """It is in these sessions now; `front` is the id of the one in front."""
 
     def noticed(self, text: str) -> None:
         """The gateway has refused something, or does not do a part of it."""
@@ -84,6 +84,7 @@ class SharedOfLinks(Protocol):
     functions: Functions
     listener: Listener
     session: str | None
+    folder: str | None
     reconnect_token: str | None
     sleep: Callable[[float], Awaitable[None]]
 
@@ -211,7 +212,8 @@ class LinkConversation:
 
     def _say_hello(self) -> None:
         try:
-            wanted = choose(list(self._active.values()), self._serving.session)
+            serving = self._serving
+            wanted = choose(list(self._active.values()), serving.session, serving.folder)
         except NoSuchSession as error:
             self._serving.listener.waiting(str(error))
             return
@@ -257,7 +259,8 @@ class LinkConversation:
             self.updates.want(FilterSet(stream, rules))
         for text in message.warnings or ():
             serving.listener.noticed(text)
-        serving.listener.bound([self._active[one] for one in is_in if one in self._active])
+        sessions = [self._active[session_id] for session_id in is_in if session_id in self._active]
+        serving.listener.bound(sessions, next(iter(self._active), None))
         if self._left_out:
             self._recheck_later()
         serving.release()

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -13,17 +14,27 @@ from tapui.wire.provider import ContextUpdate, Push
 ALL = "all"
 _OF_CALLERS = "mcp-"
 """How ids of sessions of tool hosts begin: only who names one is in it."""
+_LOCAL = "local"
+"""The gateway's own session; its folder is where the gateway was started."""
 
 
 class NoSuchSession(Exception):  # noqa: N818 - a state of the world
     """The session that is meant is not there; the text is for the person."""
 
 
-def choose(active: Sequence[ActiveSession], wanted: str | None) -> str:
+def folder_here() -> str | None:
+    """Return the folder that this process works in; None where it was removed."""
+    try:
+        return os.path.realpath(".")
+    except OSError:
+        return None
+
+
+def choose(active: Sequence[ActiveSession], wanted: str | None, folder: str | None = None) -> str:
     """Return the id of the session for a hello, or `"all"`.
 
-    `wanted` is an id, the beginning of one, a label, or `"all"`; None is the session in front.
-    Raises `NoSuchSession`.
+    `wanted` is an id, the beginning of one, a label, or `"all"`; None is the one session of
+    `folder`, else the one in front. Raises `NoSuchSession`.
     """
     if wanted == ALL:
         return ALL
@@ -31,6 +42,8 @@ def choose(active: Sequence[ActiveSession], wanted: str | None) -> str:
         own = [one for one in active if not one.id.startswith(_OF_CALLERS)]
         if not own:
             raise NoSuchSession("no session is open")
+        if folder is not None and (session := _of_folder(own, folder)) is not None:
+            return session.id
         return next((one.id for one in own if one.foreground), own[0].id)
     found = (
         [one.id for one in active if one.id == wanted]
@@ -44,6 +57,23 @@ def choose(active: Sequence[ActiveSession], wanted: str | None) -> str:
             f"several sessions are '{wanted}'; name one by its id: {', '.join(found)}"
         )
     return found[0]
+
+
+def _of_folder(sessions: list[ActiveSession], folder: str) -> ActiveSession | None:
+    """Return the one session whose folder this is, else the one whose folder is around or in it."""
+    places = [
+        (session, os.path.realpath(session.cwd))
+        for session in sessions
+        if session.cwd and "\0" not in session.cwd and session.id != _LOCAL
+    ]
+    found = [session for session, place in places if place == folder]
+    if not found:
+        found = [
+            session
+            for session, place in places
+            if os.path.commonpath((place, folder)) in (place, folder)
+        ]
+    return found[0] if len(found) == 1 else None
 
 
 log = logging.getLogger("tapui.provider")

@@ -5,11 +5,12 @@ import asyncio
 import io
 import logging
 import os
+import shlex
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TextIO
@@ -23,6 +24,7 @@ from tapui.provider.declarations import Declared
 from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.gateway_finder import SESSION_VARIABLE, GatewayFinder
 from tapui.provider.loop_watch import LoopWatch
+from tapui.provider.members import folder_here
 from tapui.provider.serving import Serving
 from tapui.schemas.descriptions import example_words
 from tapui.text import few, safe_text
@@ -123,8 +125,14 @@ def patient_printing() -> Iterator[None]:
             stream.end()
 
 
-def try_line(tool: Tool, port: int | None) -> str:
+def try_line(
+    tool: Tool, port: int | None, sessions: Sequence[ActiveSession] = (), front: str | None = None
+) -> str:
+    """Return the command that calls a tool of these sessions; it names one, unless the tool is in
+    the one in front, too."""
     where = "" if port in (None, DEFAULT_PORT) else f" --port {port}"
+    if sessions and all(session.id != front for session in sessions):
+        where += f" --session {shlex.quote(sessions[0].id)}"
     return command(f"call {tool.name} {example_words(tool.parameters)}".rstrip() + where)
 
 
@@ -174,7 +182,10 @@ def _parser(provider: Declared) -> argparse.ArgumentParser:
     parser.add_argument(
         "--session",
         metavar="ID",
-        help=f"the session, by id or label (else {SESSION_VARIABLE}, else the one in front)",
+        help=(
+            f"the session, by id or label (else {SESSION_VARIABLE}, else the one of this folder,"
+            " else the one in front)"
+        ),
     )
     parser.add_argument("--port", type=int, metavar="N", help="the gateway's port (else 9400)")
     parser.add_argument(
@@ -195,6 +206,7 @@ async def _serve(
         finder.dial,
         token=finder.token,
         session=arguments.session or environ.get(SESSION_VARIABLE) or None,
+        folder=folder_here(),
         prefix=arguments.prefix,
         listener=_Printer(provider, finder),
     )
@@ -237,7 +249,7 @@ class _Printer(Listener):
     def waiting(self, why: str) -> None:
         self._line(f"waiting: {why}")
 
-    def bound(self, sessions: list[ActiveSession]) -> None:
+    def bound(self, sessions: list[ActiveSession], front: str | None) -> None:
         names = ", ".join(f"{one.label} ({one.id})" for one in sessions) or "every session to come"
         self._line(f"in session {names}")
         if self._has_shown_how:
@@ -247,7 +259,7 @@ class _Printer(Listener):
         if tools:
             named, rest = few([tool.name for tool in tools])
             _say(f"  tools: {', '.join([*named, *rest])}")
-            _say(f"  try one: {try_line(tools[0], self._finder.port)}")
+            _say(f"  try one: {try_line(tools[0], self._finder.port, sessions, front)}")
         file = os.path.abspath(sys.argv[0])  # noqa: PTH100 - links stay as they are
         if not os.path.isfile(file):  # noqa: PTH113 - likewise
             return

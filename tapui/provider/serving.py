@@ -34,8 +34,9 @@ class Serving(OutletOfLoop):
 
     `dial` opens a link, and opens the next one when that is lost; `token` is shown at its
     beginning: a `Secret`, or a function that returns the one that holds by now, or None for a link
-    that needs none. `session` goes before the provider's own. `prefix` stands in front of each
-    tool's name. `sleep` waits for seconds; `now` are seconds that only go forward.
+    that needs none. `session` goes before the provider's own; where neither names one, the session
+    of `folder` is joined. `prefix` stands in front of each tool's name. `sleep` waits for seconds;
+    `now` are seconds that only go forward.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class Serving(OutletOfLoop):
         *,
         token: Secret | Callable[[], Secret | None] | None = None,
         session: str | None = None,
+        folder: str | None = None,
         listener: Listener | None = None,
         prefix: str = "",
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -55,6 +57,7 @@ class Serving(OutletOfLoop):
         if prefix:
             provider.put_in_front(prefix)
         self.session = session or provider.session
+        self.folder = folder
         self.listener = listener or Listener()
         self.reconnect_token: str | None = None
         self._dial = dial

@@ -6,16 +6,19 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from msgspec import Raw
+from msgspec.structs import replace
 
 from tapui.authoring.dev.relay import Relay, RelayedProgram
 from tapui.authoring.dev.signals import DialClosed, Retire, Signal
 from tapui.provider.link import Link, LinkLost
+from tapui.provider.members import choose
 from tapui.wire.message import ActiveSession, Message, Tool
 from tapui.wire.provider import (
     GateCheck,
     Hello,
     HelloAck,
     Sessions,
+    SessionsUpdated,
     ToolsUpdate,
 )
 from tests.rig.waiting import until_async
@@ -171,3 +174,17 @@ async def test_a_program_whose_gate_never_answers_ends_when_nobody_waits_for_it(
         await first.is_told(Retire)
         assert bench.relay.current is second
         await until_async(lambda: first.is_ended, what="the first one is ended")
+
+
+async def test_a_save_stays_in_its_session_when_the_folder_has_another_by_then() -> None:
+    async with new_bench() as bench:
+        first, second = Played(1), Played(2)
+        link = await bench.bound(first)
+        bound = replace(ACTIVE, foreground=False, cwd="/elsewhere")
+        here = replace(ACTIVE, id="here", cwd="/here")
+        link.tell(SessionsUpdated([here, bound]))
+        await first.is_told(SessionsUpdated)
+        bench.relay.dialled(second)
+        await second.is_told(Sessions)
+        told = next(message for message in second.told if isinstance(message, Sessions))
+        assert choose(told.active, None, "/here") == bound.id

@@ -43,7 +43,7 @@ class Told(Listener):
     def waiting(self, why: str) -> None:
         self._note(f"waiting: {why}")
 
-    def bound(self, sessions: list[ActiveSession]) -> None:
+    def bound(self, sessions: list[ActiveSession], front: str | None) -> None:
         self._note(f"bound: {[one.id for one in sessions]}")
 
     def noticed(self, text: str) -> None:

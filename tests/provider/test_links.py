@@ -1,6 +1,8 @@
 """How providers of the kit come, stay, come back and leave, at a real gateway."""
 
 import asyncio
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -349,10 +351,11 @@ async def test_without_a_gateway_it_waits_and_dials_again() -> None:
     assert told.words[0] == "waiting: no gateway answers at ws://127.0.0.1:9"
 
 
-def test_the_session_is_chosen_by_id_label_or_what_is_in_front() -> None:
-    def session(id_: str, label: str, **more: Any) -> ActiveSession:
-        return ActiveSession(id_, label, **{"foreground": False, "state": "idle", **more})
+def session(id_: str, label: str, **more: Any) -> ActiveSession:
+    return ActiveSession(id_, label, **{"foreground": False, "state": "idle", **more})
 
+
+def test_the_session_is_chosen_by_id_label_or_what_is_in_front() -> None:
     active = [
         session("mcp-1", "MCP"),
         session("abc", "docs"),
@@ -373,3 +376,28 @@ def test_the_session_is_chosen_by_id_label_or_what_is_in_front() -> None:
     ):
         with pytest.raises(NoSuchSession, match=text):
             choose(active if wanted else active[:1], wanted)
+
+
+def test_without_a_name_the_session_of_the_folder_is_chosen(tmp_path: Path) -> None:
+    (tmp_path / "app" / "src").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("app")
+    at = os.path.realpath(tmp_path)
+    front = session("front", "infra", foreground=True, cwd=f"{at}/infra")
+    app = session("app", "app", cwd=f"{at}/link")
+    around = session("around", "all of it", cwd=at)
+    odd = session("odd", "odd", cwd="a\0b")
+    local = session("local", "local", cwd=f"{at}/app")
+    sessions = [front, app, odd, local]
+    assert choose(sessions, None, f"{at}/app") == "app"
+    assert choose(sessions, None, f"{at}/app/src") == "app"
+    assert choose([*sessions, around], None, f"{at}/app") == "app"
+    assert choose(sessions[1:], None, at) == "app", "its folder is in this one"
+    for case, known in {
+        "elsewhere": ([front, app], f"{at}/application"),
+        "two in it": ([front, app], at),
+        "two of it": ([front, app, session("app-2", "app", cwd=f"{at}/app")], f"{at}/app"),
+        "two around it": ([front, app, around], f"{at}/app/src"),
+        "only the gateway's own": ([front, local], f"{at}/app"),
+    }.items():
+        assert choose(*(known[0], None, known[1])) == "front", case
+    assert choose(sessions, "infra", f"{at}/app") == "front"

@@ -1,6 +1,8 @@
 """`provider.run()`: a provider as a program of its own."""
 
+import asyncio
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.rig.gateway import Gateway, Home
+from tests.rig.peers import Host
 from tests.rig.waiting import HUNG, until
 
 PROGRAM = '''
@@ -37,13 +40,15 @@ loud.run()
 class Program:
     """The program, with what it has printed."""
 
-    def __init__(self, folder: Path, env: dict[str, str], *args: str) -> None:
+    def __init__(
+        self, folder: Path, env: dict[str, str], *args: str, cwd: Path | None = None
+    ) -> None:
         self.file = folder / "loud.py"
         self.file.write_text(PROGRAM)
         self._out, self._err = folder / "out", folder / "err"
         with self._out.open("ab") as out, self._err.open("ab") as err:
             self.process = subprocess.Popen(
-                [sys.executable, str(self.file), *args], env=env, stdout=out, stderr=err
+                [sys.executable, str(self.file), *args], env=env, stdout=out, stderr=err, cwd=cwd
             )
 
     @property
@@ -62,8 +67,10 @@ class Program:
 
 
 @contextmanager
-def program(folder: Path, env: dict[str, str], *args: str) -> Iterator[Program]:
-    begun = Program(folder, env, *args)
+def program(
+    folder: Path, env: dict[str, str], *args: str, cwd: Path | None = None
+) -> Iterator[Program]:
+    begun = Program(folder, env, *args, cwd=cwd)
     try:
         yield begun
     finally:
@@ -111,6 +118,26 @@ def test_the_session_and_the_gateway_are_chosen(tmp_path: Path) -> None:
         with program(tmp_path, {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}) as loud:
             assert loud.process.wait(HUNG) == 1
             assert "loud: the gateway refuses it: AUTH_FAILED" in loud.err
+
+
+async def test_it_joins_the_session_of_its_folder_and_its_line_names_that(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    app, infra = tmp_path / "app", tmp_path / "infra"
+    app.mkdir()
+    with Gateway(home, "--no-attach") as gateway:
+        port = f"--port {gateway.port}"
+        async with await Host.hello(gateway.url, gateway.internal_token) as host:
+            await host.open("a1", label="app", cwd=str(app))
+            await host.open("i1", label="infra", cwd=str(infra), foreground=True)
+            with program(tmp_path, home.env(), cwd=app) as loud:
+                loud.says("loud: in session app (a1)\n")
+                loud.says(f"  try one: tapui call shout text=text {port} --session a1\n")
+                printed = loud.out.partition("try one: tapui ")[2].partition("\n")[0]
+                called = await asyncio.to_thread(home.run, *shlex.split(printed))
+                assert called.stdout == '"TEXT"\n', called.stderr
+            with program(tmp_path, home.env(), cwd=tmp_path) as loud:
+                loud.says("loud: in session infra (i1)\n")
+                loud.says(f"  try one: tapui call shout text=text {port}\n")
 
 
 @pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "never read"])

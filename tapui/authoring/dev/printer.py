@@ -42,7 +42,9 @@ class Printer:
 
     # The provider
 
-    def bound(self, hello: Hello, ack: HelloAck, sessions: list[ActiveSession]) -> None:
+    def bound(
+        self, hello: Hello, ack: HelloAck, sessions: list[ActiveSession], front: str | None
+    ) -> None:
         """The provider is in a session: its tools, and the line that tries one."""
         self._last_wait = ""
         self._saved_at = None
@@ -51,7 +53,7 @@ class Printer:
         tools = hello.tools or []
         self._list(tools)
         if tools:
-            self._more(f"try: {try_line(tools[0], self._port())}")
+            self._more(f"try: {try_line(tools[0], self._port(), sessions, front)}")
         for text in ack.warnings or ():
             self._more(f"note: {text}")
 

@@ -29,6 +29,7 @@ from tapui.provider.conversation import Listener
 from tapui.provider.errors import DeclarationError, GatewayRefusal
 from tapui.provider.link import Link, LinkLost
 from tapui.provider.loop_watch import LoopWatch
+from tapui.provider.members import folder_here
 from tapui.provider.serving import Serving
 from tapui.runtime.children.channel import Channel
 from tapui.runtime.children.child import STOP_SECONDS
@@ -106,7 +107,11 @@ class _Program:
         self._channel: DevChannel = Channel("dev", AT_PROGRAM, self._take)
         self._link: ChannelLink | None = None
         self._serving = Serving(
-            loaded.provider, self._dial, session=session, listener=_Tells(self._channel)
+            loaded.provider,
+            self._dial,
+            session=session,
+            folder=folder_here(),
+            listener=_Tells(self._channel),
         )
         self._retiring: asyncio.Task[None] | None = None
         self._is_stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()

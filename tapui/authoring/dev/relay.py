@@ -311,13 +311,18 @@ class Relay:
         return [one for one in self._active or () if ack.session_id in (ALL, one.id)]
 
     def _bound_first(self) -> list[ActiveSession]:
-        """Return the sessions as if the one that the provider is in were in front: a program that
-        names none chooses that."""
+        """Return the sessions as if the one that the provider is in were in front, and the only one
+        with a folder: a program that names none chooses that."""
         active = self._active or []
         if self._ack is None or self._ack.session_id == ALL:
             return active
         bound = self._ack.session_id
-        return [replace(one, foreground=one.id == bound) for one in active]
+        return [
+            replace(session, foreground=True)
+            if session.id == bound
+            else replace(session, foreground=False, cwd=None)
+            for session in active
+        ]
 
     # The gateway
 
@@ -382,7 +387,8 @@ class Relay:
         self._filters.clear()
         self._hand_over(program)
         program.put(ack)
-        self._printer.bound(hello, ack, self._bound_sessions(ack))
+        front = next((session.id for session in self._active or ()), None)
+        self._printer.bound(hello, ack, self._bound_sessions(ack), front)
 
     def _heard_call(self, call: ToolCall) -> None:
         program = self.current

@@ -348,7 +348,7 @@ complete -c tapui -n '_shtab_tapui_using provider run' -s h -l help -d 'show thi
 complete -c tapui -n '_shtab_tapui_using provider run; and test $_shtab_tapui_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python file'
 complete -c tapui -n '_shtab_tapui_using provider; and test $_shtab_tapui_npos -eq 0' -a dev -d 'Run a file, and take over each save of it; show calls, errors and output.'
 complete -c tapui -n '_shtab_tapui_using provider dev' -s h -l help -d 'show this help message and exit'
-complete -c tapui -n '_shtab_tapui_using provider dev' -l session -x -d 'the session (the foreground one)'
+complete -c tapui -n '_shtab_tapui_using provider dev' -l session -x -d 'the session (the one of this folder, else the foreground one)'
 complete -c tapui -n '_shtab_tapui_using provider dev' -l port -x -d 'the gateway'"'"'s port'
 complete -c tapui -n '_shtab_tapui_using provider dev' -l prefix -x -d 'what stands in front of each tool'"'"'s name, where another provider has the names'
 complete -c tapui -n '_shtab_tapui_using provider dev; and test $_shtab_tapui_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python file with the provider'

@@ -869,7 +869,7 @@ _shtab_tapui_provider_describe_defaults_added=0
 
 _shtab_tapui_provider_dev_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
-  "--session[the session (the foreground one)]:ID:"
+  "--session[the session (the one of this folder, else the foreground one)]:ID:"
   "--port[the gateway\'s port]:N:"
   "--prefix[what stands in front of each tool\'s name, where another provider has the names]:TEXT:"
   ":the Python file with the provider:_files"

@@ -112,7 +112,7 @@ class _Words(Listener):
     def waiting(self, why: str) -> None:
         self._told(why)
 
-    def bound(self, sessions: list[ActiveSession]) -> None:  # noqa: ARG002 - it is its own
+    def bound(self, sessions: list[ActiveSession], front: str | None) -> None:  # noqa: ARG002 - it is its own
         self._last = ""
 
     def noticed(self, text: str) -> None:

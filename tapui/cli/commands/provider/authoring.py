@@ -91,10 +91,11 @@ def _add_running(actions: Commands) -> None:
         "run",
         "run a file with tapui's own Python",
         run_file,
-        "Its provider is in the session in front until Ctrl-C. A file that calls `run()`\n"
-        "itself, or that is a test, runs unchanged. ARGS are passed on to it: a provider\n"
-        "takes --session ID, the session by its id or label, --port N, and --prefix TEXT,\n"
-        "which stands in front of the names of its tools.",
+        "Its provider is in the session of this folder, else in the one in front, until\n"
+        "Ctrl-C. A file that calls `run()` itself, or that is a test, runs unchanged. ARGS\n"
+        "are passed on to it: a provider takes --session ID, the session by its id or\n"
+        "label, --port N, and --prefix TEXT, which stands in front of the names of its\n"
+        "tools.",
     )
     _add_file(run, "the Python file")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="passed on to the file")
@@ -107,7 +108,11 @@ def _add_running(actions: Commands) -> None:
         "nothing.",
     )
     _add_file(dev)
-    dev.add_argument("--session", metavar="ID", help="the session (the foreground one)")
+    dev.add_argument(
+        "--session",
+        metavar="ID",
+        help="the session (the one of this folder, else the foreground one)",
+    )
     add_port(dev, "the gateway's port")
     dev.add_argument(
         "--prefix",
