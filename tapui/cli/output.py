@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Collection, Sequence
 from pathlib import Path
@@ -113,12 +114,16 @@ def table(
     *,
     margin: str = "  ",
     numbers: Collection[int] = (),
+    is_cut: bool = False,
 ) -> None:
     """Print rows under titles in columns as wide as they need; cells come from outside.
 
-    `numbers` are the columns that stand at the right of their place.
+    `numbers` are the columns that stand at the right of their place. With `is_cut` a row ends with
+    the terminal's width; into a pipe it goes whole.
     """
-    from rich.cells import cell_len
+    from rich.cells import cell_len, set_cell_size
+
+    room = shutil.get_terminal_size((0, 0)).columns if is_cut and sys.stdout.isatty() else 0
 
     cells = [[safe_text(cell) for cell in row] for row in rows]
     columns = range(len(titles))
@@ -129,7 +134,8 @@ def table(
         for at in columns:
             space = " " * (widths[at] - cell_len(row[at]))
             padded.append(space + row[at] if at in numbers else row[at] + space)
-        return f"{margin}{'  '.join(padded)}".rstrip()
+        text = f"{margin}{'  '.join(padded)}".rstrip()
+        return f"{set_cell_size(text, room - 1)}…" if 0 < room < cell_len(text) else text
 
     dim = has_colour(sys.stdout)
     sys.stdout.write(f"{_DIM}{line(titles)}{_RESET}\n" if dim else f"{line(titles)}\n")

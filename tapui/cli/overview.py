@@ -62,9 +62,10 @@ from tapui.wire.criteria import SessionStanding, TurnProof
 from tapui.wire.goals import DEADLINE, Goal
 from tapui.wire.message import label_of
 from tapui.wire.subjects import Approval, Call, Session, Stream
-from tapui.wire.tower import GatewayStopping, TowerSnapshot
+from tapui.wire.tower import GatewayStopping, Snapshot, TowerSnapshot
 
 GOAL_TITLES = ("ID", "GOAL", "SESSION", "STATUS", "PROVEN", "OPENED BY")
+PROVIDER_TITLES = ("ID", "NAME", "TRUST", "STATE", "SESSION", "TOOLS")
 _NAME = "tapui status"
 RECENT = 5
 """Finished calls that the text shows."""
@@ -181,23 +182,9 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
             [one.id, one.cwd, str(one.pid), ": ".join(filter(None, (one.why, one.hint)))]
             for one in state.unattached
         ]
-        _section("Sessions out of reach", ["ID", "FOLDER", "PID", "TO REACH IT"], rows)
-    _section(
-        "Providers",
-        ["ID", "NAME", "TRUST", "STATE", "SESSION", "TOOLS"],
-        [
-            [
-                one.id,
-                label_of(one.name, one.instance),
-                one.trust,
-                marks.PROVIDER[one.state].word,
-                labels.get(one.session_id or "", one.session_id or ""),
-                str(len(one.tools)),
-            ]
-            for one in state.providers
-            if is_connected(one)
-        ],
-    )
+        titles = ["ID", "FOLDER", "PID", "TO REACH IT"]
+        _section("Sessions out of reach", titles, rows, is_cut=False)  # a line to copy
+    _section("Providers", PROVIDER_TITLES, provider_rows(state))
     running = [call for call in state.calls if is_in_flight(call)]
     recent = [call for call in state.calls if not is_in_flight(call)][-RECENT:]
     asked = approvals.asked_calls(state.approvals)
@@ -300,6 +287,23 @@ def _recorded(state: State) -> None:
         _section("Recorded", ["SESSION", "TURN", "WHAT"], rows)
 
 
+def provider_rows(state: Snapshot) -> list[list[str]]:
+    """Return the rows of a table with `PROVIDER_TITLES`."""
+    labels = {session.id: session.label for session in state.sessions}
+    return [
+        [
+            provider.id,
+            label_of(provider.name, provider.instance),
+            provider.trust,
+            marks.PROVIDER[provider.state].word,
+            labels.get(provider.session_id or "", provider.session_id or ""),
+            str(len(provider.tools)),
+        ]
+        for provider in state.providers
+        if is_connected(provider)
+    ]
+
+
 def show_waiting(state: State, waiting: list[Approval]) -> None:
     now = time.time()
     rows = []
@@ -317,7 +321,8 @@ def show_waiting(state: State, waiting: list[Approval]) -> None:
                 asks,
             ]
         )
-    _section("Waiting for you", ["ID", "FROM", "WAITS", "ASKS"], rows)
+    # Whole: it is what the person allows.
+    _section("Waiting for you", ["ID", "FROM", "WAITS", "ASKS"], rows, is_cut=False)
     by_ways: dict[str, list[str]] = {}
     for one in waiting:
         by_ways.setdefault(ways_to_answer(one), []).append(one.id)
@@ -343,11 +348,13 @@ def _calls(
     _section(title, ["ID", "TOOL", "PROVIDER", "SESSION", "STATE", "DETAIL"], rows)
 
 
-def _section(title: str, columns: Sequence[str], rows: list[list[str]]) -> None:
+def _section(
+    title: str, columns: Sequence[str], rows: list[list[str]], *, is_cut: bool = True
+) -> None:
     output.say("")
     output.heading(f"{title} ({len(rows)})" if rows else f"{title}: none")
     if rows:
-        output.table(columns, rows)
+        output.table(columns, rows, is_cut=is_cut)
 
 
 def _session_state(state: State, session: Session) -> str:

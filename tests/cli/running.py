@@ -6,6 +6,7 @@ import pty
 import re
 import signal
 import subprocess
+import termios
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -77,9 +78,11 @@ class Command:
         return self._process.returncode, out.decode(), err.decode()
 
 
-def on_terminal(env: dict[str, str], *argv: str, code: int = 0) -> str:
-    """Run a program on a terminal; return what arrived there."""
+def on_terminal(env: dict[str, str], *argv: str, code: int = 0, width: int = 0) -> str:
+    """Run a program on a terminal of `width` columns (0: it does not tell); return what arrived
+    there."""
     master, slave = pty.openpty()
+    termios.tcsetwinsize(slave, (24 if width else 0, width))
     try:
         process = subprocess.Popen(argv, env=env, stdin=slave, stdout=slave, stderr=slave)
         os.close(slave)
@@ -120,7 +123,7 @@ async def tower(gateway: Gateway) -> Peer:
     return peer
 
 
-async def ask_permission(gateway: Gateway) -> tuple[Host, Peer, str]:
+async def ask_permission(gateway: Gateway, command: str = "ls") -> tuple[Host, Peer, str]:
     """Return a host whose session asks for a permission at once, a tower, and the approval's id.
 
     The request has its parts by then, however late the rules of its folder were read.
@@ -134,7 +137,7 @@ async def ask_permission(gateway: Gateway) -> tuple[Host, Peer, str]:
             "id": "r1",
             "sessionId": "s1",
             "kind": "permission",
-            "detail": {"kind": "shell", "fullCommandText": "ls"},
+            "detail": {"kind": "shell", "fullCommandText": command},
         }
     )
     event = await next_event(watching, "approval.requested")

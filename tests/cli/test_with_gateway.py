@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from rich.cells import cell_len
 
 from tests.cli.running import (
     HOSTILE,
@@ -159,6 +160,29 @@ def test_a_terminal_gets_bold_headings_unless_no_color_is_set(home: Home) -> Non
     assert "\x1b[1mSessions: none\x1b[0m" in on_terminal(home.env(), *tapui_argv("status"))
     assert "\x1b" not in on_terminal(home.env(NO_COLOR="1"), *tapui_argv("status"))
     assert "\x1b" not in on_terminal(home.env(TERM="dumb"), *tapui_argv("status"))
+
+
+async def test_rows_end_with_the_terminals_width_but_requests_are_whole(
+    gateway: Gateway, home: Home
+) -> None:
+    long = "x" * 200
+    host, watching, _ = await ask_permission(gateway, f"echo {long}; rm it")
+    async with host, watching, provider(gateway) as builds:
+        await host.open("s2", label=f"日本{long}", cwd="/")
+        await push(builds, f"{long} end")
+        argv = tapui_argv("status")
+        shown = await asyncio.to_thread(on_terminal, home.env(NO_COLOR="1"), *argv, width=100)
+        sections = shown.replace("\r\n", "\n").split("\n\n")
+        lines = {section.partition(" ")[0]: section.splitlines()[1:] for section in sections}
+        rows = [*lines["Sessions"], *lines["Streams"]]
+        assert max(cell_len(row) for row in rows) == 100
+        assert [row[-1] for row in rows if "xxx" in row] == ["…"] * 2
+        assert f"echo {long}; rm it" in shown
+        for whole in (
+            (await run(home, "status"))[1],
+            await asyncio.to_thread(on_terminal, home.env(), *argv),
+        ):
+            assert f"日本{long}" in whole
 
 
 @pytest.mark.parametrize("command", [(), ("demo",)])
