@@ -101,9 +101,18 @@ def test_a_new_project_runs_its_tests_and_has_nothing_to_mend(home: Home, tmp_pa
 
 def test_shells_complete_actions_and_files(home: Home) -> None:
     script = home.run("completion", "bash").stdout
-    assert "provider_subparsers=(new add run dev check describe call mcp)" in script
+    assert "provider_subparsers=(new add run dev list check describe call mcp)" in script
     assert "provider_dev_pos_0_COMPGEN=_shtab_compgen_files" in script
     assert "_files" in home.run("completion", "zsh").stdout
+
+
+def test_options_of_a_run_stand_before_or_behind_the_file(home: Home, tmp_path: Path) -> None:
+    path = tmp_path / "words.py"
+    path.write_text("import sys\nprint(sys.argv[1:])\n")
+    before = run(home, "run", "--session", "s 1", "--port", "9", "--prefix=-p", str(path), "more")
+    assert before.stdout == "['--session=s 1', '--port=9', '--prefix=-p', 'more']\n"
+    behind = run(home, "run", str(path), "--session", "s 1")
+    assert behind.stdout == "['--session', 's 1']\n"
 
 
 def test_a_test_that_fails_is_1(home: Home, tmp_path: Path) -> None:

@@ -100,9 +100,20 @@ async def test_a_tail_whose_reader_has_enough_ends_quietly(gateway: Gateway, hom
 async def test_a_stream_that_is_not_there_or_not_alone(gateway: Gateway, home: Home) -> None:
     code, _, err = await run(home, "tail", "builds")
     assert (code, err) == (1, "tapui: there is no stream builds; no stream has a line yet\n")
+    assert await run(home, "tail") == (0, "", "no stream has a line yet\n")
     async with provider(gateway) as one, provider(gateway, name="other", tools=[]) as two:
         for each in (one, two):
             await push(each, "x")
+        code, out, err = await run(home, "tail")
+        assert (code, err) == (0, "")
+        assert [row.split() for row in out.splitlines()] == [
+            ["STREAM", "SESSION", "LINES"],
+            ["builds@greeter", "local", "1"],
+            ["builds@other", "local", "1"],
+        ]
+        for option in ("--follow", "--json"):
+            code, _, err = await run(home, "tail", option)
+            assert (code, err) == (2, "tapui: --follow and --json are of a stream: name one\n")
         code, _, err = await run(home, "tail", "nope")
         assert code == 1
         assert "there are: builds@greeter, builds@other" in err

@@ -197,6 +197,21 @@ def test_a_terminal_that_is_none_is_refused_with_what_to_use_instead(
     )
 
 
+# provider list
+
+
+async def test_providers_that_are_connected_are_listed(gateway: Gateway, home: Home) -> None:
+    assert await run(home, "provider", "list") == (0, "", "no provider is connected\n")
+    async with provider(gateway, name=HOSTILE) as shown:
+        code, out, err = await run(home, "provider", "list")
+        assert (code, err) == (0, "")
+        assert RAW.search(out) is None
+        titles, row = out.splitlines()
+        assert titles.split() == ["ID", "NAME", "TRUST", "STATE", "SESSION", "TOOLS"]
+        assert row.startswith(shown.id)
+        assert row.endswith(" 1")
+
+
 # call
 
 

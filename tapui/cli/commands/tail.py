@@ -8,9 +8,10 @@ from tapui import times
 from tapui.cli import output
 from tapui.cli.arguments import CommandParser, add_port
 from tapui.cli.context import gateway
-from tapui.cli.failure import Failure
+from tapui.cli.failure import WRONG_USE, Failure
 from tapui.client.connection import GatewayConnection
 from tapui.client.gateways import FoundGateway
+from tapui.client.glance import glance
 from tapui.projection.state import State, StreamKey
 from tapui.projection.stream_words import LEVEL_WORDS
 from tapui.wire.events import Entry, SessionClosed, SessionReplaced, StreamPosted
@@ -21,12 +22,16 @@ from tapui.wire.tower import GatewayStopping, StreamLines, StreamRead, TowerSnap
 COMMANDS = """
 60 tail: print the last lines of an event stream
 """
+_NONE = "no stream has a line yet"
 
 
 def arguments(tail: CommandParser) -> None:
-    tail.runs(run, "The tower and `tapui status` list the streams.")
+    tail.runs(run, "Without a stream it lists those that there are.")
     tail.add_argument(
-        "stream", metavar="STREAM", help="stream@provider, or the stream's name alone"
+        "stream",
+        metavar="STREAM",
+        nargs="?",
+        help="stream@provider, or the stream's name alone",
     )
     tail.add_argument("--session", metavar="ID", help="the session, if several have the stream")
     tail.add_argument("--follow", action="store_true", help="go on with every line that is posted")
@@ -36,7 +41,26 @@ def arguments(tail: CommandParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the stream's last lines, oldest first; with `--follow` until the session ends."""
+    if args.stream is None:
+        return _list(args)
     asyncio.run(_tail(gateway(args), args))
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    if args.follow or args.json:
+        raise Failure("--follow and --json are of a stream: name one", WRONG_USE)
+    state = glance(gateway(args), name="tapui tail").state
+    labels = {session.id: session.label for session in state.sessions}
+    rows = [
+        [stream.name, labels.get(stream.session_id, stream.session_id), f"{stream.count:,}"]
+        for stream in sorted(state.streams, key=lambda stream: (stream.name, stream.session_id))
+        if args.session in (None, stream.session_id)
+    ]
+    if rows:
+        output.table(("STREAM", "SESSION", "LINES"), rows, margin="", numbers=(2,), is_cut=True)
+    else:
+        output.note(_NONE)
     return 0
 
 
@@ -102,9 +126,7 @@ def _find(state: State, name: str, session: str | None) -> StreamKey | None:
 
 def _unknown(state: State, name: str) -> str:
     known = sorted({stream for _, stream in state.streams})
-    return f"there is no stream {name}; " + (
-        f"there are: {', '.join(known)}" if known else "no stream has a line yet"
-    )
+    return f"there is no stream {name}; " + (f"there are: {', '.join(known)}" if known else _NONE)
 
 
 async def _first_line(

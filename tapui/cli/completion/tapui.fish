@@ -50,7 +50,7 @@ function _shtab_tapui_using
   test "$_shtab_tapui_cmdpath" = "$argv"
 end
 
-set -g _shtab_tapui_commands serve stop copilot status call tail token send stop-turn prove proof goal 'goal open' 'goal list' 'goal show' 'goal verify' 'goal note' 'goal change' 'goal pause' 'goal resume' 'goal done' 'goal drop' 'goal send-back' 'goal allow' changes review 'review list' 'review show' 'review dispose' 'review sarif' sessions 'sessions list' 'sessions resume' 'sessions go' 'sessions delete' run language-server 'language-server agent' 'language-server sign-in' emitters 'emitters list' 'emitters allow' 'emitters revoke' 'emitters logs' 'emitters start' 'emitters stop' 'emitters pause' 'emitters resume' 'emitters run' 'emitters keep' provider 'provider new' 'provider add' 'provider run' 'provider dev' 'provider check' 'provider describe' 'provider call' 'provider mcp' tools 'tools list' 'tools check' 'tools call' 'tools run' 'tools dev' memory 'memory list' 'memory show' 'memory edit' 'memory delete' findings 'findings list' 'findings show' 'findings triage' 'findings add' 'findings export' mcp 'mcp add' 'mcp list' 'mcp test' 'mcp allow' 'mcp remove' next show approve deny records 'records export' 'records query' 'records purge' 'records delete' query search why why-allowed usage replay config install uninstall mcp-door doctor completion demo help
+set -g _shtab_tapui_commands serve stop copilot status call tail token send stop-turn prove proof goal 'goal open' 'goal list' 'goal show' 'goal verify' 'goal note' 'goal change' 'goal pause' 'goal resume' 'goal done' 'goal drop' 'goal send-back' 'goal allow' changes review 'review list' 'review show' 'review dispose' 'review sarif' sessions 'sessions list' 'sessions resume' 'sessions go' 'sessions delete' run language-server 'language-server agent' 'language-server sign-in' emitters 'emitters list' 'emitters allow' 'emitters revoke' 'emitters logs' 'emitters start' 'emitters stop' 'emitters pause' 'emitters resume' 'emitters run' 'emitters keep' provider 'provider new' 'provider add' 'provider run' 'provider dev' 'provider list' 'provider check' 'provider describe' 'provider call' 'provider mcp' tools 'tools list' 'tools check' 'tools call' 'tools run' 'tools dev' memory 'memory list' 'memory show' 'memory edit' 'memory delete' findings 'findings list' 'findings show' 'findings triage' 'findings add' 'findings export' mcp 'mcp add' 'mcp list' 'mcp test' 'mcp allow' 'mcp remove' next show approve deny records 'records export' 'records query' 'records purge' 'records delete' query search why why-allowed usage replay config install uninstall mcp-door doctor completion demo help
 set -g _shtab_tapui_opts_with_value --agent --agg --and --args --ask-me --at --attach --before --collection --compact-at --criterion --cwd --deadline --effort --env --file --folder --format --group-by --header --hold-at --lang --last --level --limit --line --mode --model --otlp --parent --past --policy --port --prefix --program --reason --resume --session --since --status --template --theme --timeout --title --tokens --tool --tries --turns --until --url --where --without -w
 
 complete -c tapui -e
@@ -345,6 +345,9 @@ complete -c tapui -n '_shtab_tapui_using provider add' -l yes -d 'do not ask'
 complete -c tapui -n '_shtab_tapui_using provider add; and test $_shtab_tapui_npos -eq 0' -ka "changed-files ci docs memory sast" -d 'which one'
 complete -c tapui -n '_shtab_tapui_using provider; and test $_shtab_tapui_npos -eq 0' -a run -d 'Run a file with tapui'"'"'s own Python.'
 complete -c tapui -n '_shtab_tapui_using provider run' -s h -l help -d 'show this help message and exit'
+complete -c tapui -n '_shtab_tapui_using provider run' -l session -x -d 'the session, by its id or label'
+complete -c tapui -n '_shtab_tapui_using provider run' -l port -x -d 'the gateway'"'"'s port'
+complete -c tapui -n '_shtab_tapui_using provider run' -l prefix -x -d 'what stands in front of each tool'"'"'s name, where another provider has the names'
 complete -c tapui -n '_shtab_tapui_using provider run; and test $_shtab_tapui_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python file'
 complete -c tapui -n '_shtab_tapui_using provider; and test $_shtab_tapui_npos -eq 0' -a dev -d 'Run a file, and take over each save of it; show calls, errors and output.'
 complete -c tapui -n '_shtab_tapui_using provider dev' -s h -l help -d 'show this help message and exit'
@@ -352,6 +355,9 @@ complete -c tapui -n '_shtab_tapui_using provider dev' -l session -x -d 'the ses
 complete -c tapui -n '_shtab_tapui_using provider dev' -l port -x -d 'the gateway'"'"'s port'
 complete -c tapui -n '_shtab_tapui_using provider dev' -l prefix -x -d 'what stands in front of each tool'"'"'s name, where another provider has the names'
 complete -c tapui -n '_shtab_tapui_using provider dev; and test $_shtab_tapui_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the Python file with the provider'
+complete -c tapui -n '_shtab_tapui_using provider; and test $_shtab_tapui_npos -eq 0' -a list -d 'List the providers that are connected.'
+complete -c tapui -n '_shtab_tapui_using provider list' -s h -l help -d 'show this help message and exit'
+complete -c tapui -n '_shtab_tapui_using provider list' -l port -x -d 'the gateway'"'"'s port'
 complete -c tapui -n '_shtab_tapui_using provider; and test $_shtab_tapui_npos -eq 0' -a check -d 'Find what a model would not understand: names, descriptions and schemas of'
 complete -c tapui -n '_shtab_tapui_using provider check' -s h -l help -d 'show this help message and exit'
 complete -c tapui -n '_shtab_tapui_using provider check' -l json -d 'print a JSON object a line'
@@ -389,14 +395,14 @@ complete -c tapui -n '_shtab_tapui_using tools; and test $_shtab_tapui_npos -eq 
 complete -c tapui -n '_shtab_tapui_using tools run' -s h -l help -d 'show this help message and exit'
 complete -c tapui -n '_shtab_tapui_using tools run' -l folder -x -d 'the folder (this one)'
 complete -c tapui -n '_shtab_tapui_using tools run' -l yes -d 'allow the files unasked'
-complete -c tapui -n '_shtab_tapui_using tools run' -l session -x -d 'the session (the foreground one)'
+complete -c tapui -n '_shtab_tapui_using tools run' -l session -x -d 'the session (the one of this folder, else the foreground one)'
 complete -c tapui -n '_shtab_tapui_using tools run' -l port -x -d 'the gateway'"'"'s port'
 complete -c tapui -n '_shtab_tapui_using tools run' -l prefix -x -d 'what stands in front of each tool'"'"'s name'
 complete -c tapui -n '_shtab_tapui_using tools; and test $_shtab_tapui_npos -eq 0' -a dev -d 'Serve them, and take over each save; show calls, errors and output.'
 complete -c tapui -n '_shtab_tapui_using tools dev' -s h -l help -d 'show this help message and exit'
 complete -c tapui -n '_shtab_tapui_using tools dev' -l folder -x -d 'the folder (this one)'
 complete -c tapui -n '_shtab_tapui_using tools dev' -l yes -d 'allow the files unasked'
-complete -c tapui -n '_shtab_tapui_using tools dev' -l session -x -d 'the session (the foreground one)'
+complete -c tapui -n '_shtab_tapui_using tools dev' -l session -x -d 'the session (the one of this folder, else the foreground one)'
 complete -c tapui -n '_shtab_tapui_using tools dev' -l port -x -d 'the gateway'"'"'s port'
 complete -c tapui -n '_shtab_tapui_using tools dev' -l prefix -x -d 'what stands in front of each tool'"'"'s name'
 complete -c tapui -n '_shtab_tapui_using; and test $_shtab_tapui_npos -eq 0' -a memory -d 'List, show, edit or delete the notes that agents have saved.'

@@ -137,6 +137,7 @@ _shtab_tapui_provider_commands() {
     check:'Find what a model would not understand: names, descriptions and schemas of'
     describe:'Print what a provider offers, for people.'
     dev:'Run a file, and take over each save of it; show calls, errors and output.'
+    list:'List the providers that are connected.'
     mcp:'Give the tools of a file to an MCP client, on standard input and output.'
     new:'Make a folder with a provider that runs, and its test.'
     run:'Run a file with tapui'"'"'s own Python.'
@@ -878,6 +879,14 @@ _shtab_tapui_provider_dev_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_provider_dev_defaults_added=0
 
+_shtab_tapui_provider_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--port[the gateway\'s port]:N:"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_provider_list_defaults_added=0
+
 _shtab_tapui_provider_mcp_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   ":the Python file with the provider:_files"
@@ -898,6 +907,9 @@ _shtab_tapui_provider_new_defaults_added=0
 
 _shtab_tapui_provider_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--session[the session, by its id or label]:ID:"
+  "--port[the gateway\'s port]:N:"
+  "--prefix[what stands in front of each tool\'s name, where another provider has the names]:TEXT:"
   ":the Python file:_files"
   "(-)*::passed on to the file:"
 )
@@ -1232,7 +1244,7 @@ _shtab_tapui_tools_dev_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--folder[the folder (this one)]:DIR:"
   "--yes[allow the files unasked]"
-  "--session[the session (the foreground one)]:ID:"
+  "--session[the session (the one of this folder, else the foreground one)]:ID:"
   "--port[the gateway\'s port]:N:"
   "--prefix[what stands in front of each tool\'s name]:TEXT:"
 )
@@ -1253,7 +1265,7 @@ _shtab_tapui_tools_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--folder[the folder (this one)]:DIR:"
   "--yes[allow the files unasked]"
-  "--session[the session (the foreground one)]:ID:"
+  "--session[the session (the one of this folder, else the foreground one)]:ID:"
   "--port[the gateway\'s port]:N:"
   "--prefix[what stands in front of each tool\'s name]:TEXT:"
 )
@@ -1559,6 +1571,7 @@ _shtab_tapui_provider() {
         check) _arguments -C -s $_shtab_tapui_provider_check_options ;;
         describe) _arguments -C -s $_shtab_tapui_provider_describe_options ;;
         dev) _arguments -C -s $_shtab_tapui_provider_dev_options ;;
+        list) _arguments -C -s $_shtab_tapui_provider_list_options ;;
         mcp) _arguments -C -s $_shtab_tapui_provider_mcp_options ;;
         new) _arguments -C -s $_shtab_tapui_provider_new_options ;;
         run) _arguments -C -s $_shtab_tapui_provider_run_options ;;

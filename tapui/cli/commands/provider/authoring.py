@@ -86,6 +86,15 @@ def _add_file(parser: CommandParser, text: str = "the Python file with the provi
     argument.complete = _FILES  # type: ignore[attr-defined]  # what shtab looks for
 
 
+def _add_prefix(parser: CommandParser) -> None:
+    parser.add_argument(
+        "--prefix",
+        metavar="TEXT",
+        default="",
+        help="what stands in front of each tool's name, where another provider has the names",
+    )
+
+
 def _add_running(actions: Commands) -> None:
     run = actions.add(
         "run",
@@ -93,10 +102,11 @@ def _add_running(actions: Commands) -> None:
         run_file,
         "Its provider is in the session of this folder, else in the one in front, until\n"
         "Ctrl-C. A file that calls `run()` itself, or that is a test, runs unchanged. ARGS\n"
-        "are passed on to it: a provider takes --session ID, the session by its id or\n"
-        "label, --port N, and --prefix TEXT, which stands in front of the names of its\n"
-        "tools.",
+        "are passed on to it, and so are the options, which may also stand behind FILE.",
     )
+    run.add_argument("--session", metavar="ID", help="the session, by its id or label")
+    add_port(run, "the gateway's port")
+    _add_prefix(run)
     _add_file(run, "the Python file")
     run.add_argument("args", metavar="ARGS", nargs=argparse.REMAINDER, help="passed on to the file")
     dev = actions.add(
@@ -114,15 +124,12 @@ def _add_running(actions: Commands) -> None:
         help="the session (the one of this folder, else the foreground one)",
     )
     add_port(dev, "the gateway's port")
-    dev.add_argument(
-        "--prefix",
-        metavar="TEXT",
-        default="",
-        help="what stands in front of each tool's name, where another provider has the names",
-    )
+    _add_prefix(dev)
 
 
 def _add_looking(actions: Commands) -> None:
+    listing = actions.add("list", "list the providers that are connected", run_list)
+    add_port(listing, "the gateway's port")
     check = actions.add(
         "check",
         "find what a model would not understand: names, descriptions and schemas of tools",
@@ -256,13 +263,33 @@ def run_add(args: argparse.Namespace) -> int:
     return 0
 
 
+def run_list(args: argparse.Namespace) -> int:
+    """Print the providers that are connected."""
+    from tapui.cli import overview
+    from tapui.cli.context import gateway
+    from tapui.client.glance import glance
+
+    rows = overview.provider_rows(glance(gateway(args), name="tapui provider list").state)
+    if rows:
+        output.table(overview.PROVIDER_TITLES, rows, margin="", is_cut=True)
+    else:
+        output.note("no provider is connected")
+    return 0
+
+
 def run_file(args: argparse.Namespace) -> int:
     from tapui.authoring.author_file import run
 
     path = _path_of(args.file)
+    options = {
+        "--session": args.session,
+        "--port": getattr(args, "port", None),
+        "--prefix": args.prefix or None,
+    }
+    given = [f"{name}={value}" for name, value in options.items() if value is not None]
     with _load_errors():
         # A `--` in front of the arguments is not one of them.
-        run(path, args.args[args.args[:1] == ["--"] :])
+        run(path, [*given, *args.args[args.args[:1] == ["--"] :]])
     return 0
 
 

@@ -62,7 +62,8 @@ def arguments(tools: CommandParser) -> None:
         else:
             parser.add_argument("--yes", action="store_true", help="allow the files unasked")
         if name in ("run", "dev"):
-            parser.add_argument("--session", metavar="ID", help="the session (the foreground one)")
+            which = "the session (the one of this folder, else the foreground one)"
+            parser.add_argument("--session", metavar="ID", help=which)
             add_port(parser, "the gateway's port")
             text = "what stands in front of each tool's name"
             parser.add_argument("--prefix", metavar="TEXT", default="", help=text)
