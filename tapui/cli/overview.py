@@ -26,6 +26,7 @@ from tapui.projection.goal_words import (
 )
 from tapui.projection.proof import activity_word, proof_line, record_of, told_records
 from tapui.projection.provider_status import told_statuses
+from tapui.projection.requests.permissions import command_of
 from tapui.projection.requests.request_kind import session_name
 from tapui.projection.reviews import MonitorStanding, gap_words, monitors_of, told_reviews
 from tapui.projection.span_counts import told_export, told_spans
@@ -311,6 +312,8 @@ def show_waiting(state: State, waiting: list[Approval]) -> None:
         left = times.left(one.expires_at, now)
         waits = times.age(times.since(one.created_at, now))
         asks = request(one)
+        if text := command_of(state, one):
+            asks += f"  command: {revealed(' ⏎ '.join(text.splitlines()))}"
         if why := approvals.reason(one):
             asks += f"  “{cut(why, SHOWN)}”"
         rows.append(

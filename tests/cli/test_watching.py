@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 
 from tapui.cli.commands.status import in_short
-from tapui.cli.overview import Watched
+from tapui.cli.overview import Watched, show_waiting
 from tapui.projection.counts import told_counts
 from tapui.projection.fold import fold
 from tapui.projection.state import State
@@ -22,7 +22,7 @@ from tapui.wire.events import (
     SessionUpdated,
     TurnProved,
 )
-from tapui.wire.subjects import Call, ContextUse, Session
+from tapui.wire.subjects import Approval, Call, ContextUse, Session
 from tapui.wire.turns import FileChange
 
 TS = "2026-01-01T00:00:00Z"
@@ -119,3 +119,16 @@ def test_a_status_bar_counts_the_sessions_whose_context_is_nearly_full() -> None
         full = replace(session, context=ContextUse(tokens, 200, 100))
         fold(state, SessionUpdated("s1", full), TS)
         assert in_short(state) == said
+
+
+def test_a_url_that_waits_is_told_with_the_command_that_asks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    detail = {"kind": "url", "url": "https://x.test/f", "toolCallId": "c1"}
+    asked = Approval("a1", "permission", "waiting", detail, TS, TS, session_id="s1")
+    arguments = Raw(b'{"command": "curl https://x.test/f\\ngit push --force"}')
+    call = Call("c1", "s1", "copilot", "bash", "running", TS, args=arguments)
+    state = State(approvals={asked.id: asked}, calls={call.id: call})
+    show_waiting(state, [asked])
+    text = "fetch https://x.test/f  command: curl https://x.test/f ⏎ git push --force\n"
+    assert text in capsys.readouterr().out

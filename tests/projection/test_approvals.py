@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tapui.projection import approvals
+from tapui.projection.requests.permissions import command_of
 from tapui.projection.state import State
-from tapui.wire.subjects import Approval, Session
+from tapui.wire.subjects import Approval, Call, Cut, Session
 
 
 def approval(kind: str, detail: Any = None, **more: Any) -> Approval:
@@ -78,6 +81,37 @@ def test_a_request_is_a_word_and_all_of_what_it_is_about(
     asked: Approval, said: tuple[str, str]
 ) -> None:
     assert (approvals.verb(asked), approvals.request(asked)) == said
+
+
+def of_call(kind: str, *calls: Call, call_id: object = "t1") -> str:
+    detail = {"kind": kind, "url": "https://x/", "toolCallId": call_id}
+    asked = approval("permission", detail, session_id="s1")
+    return command_of(State(calls={found.id: found for found in calls}), asked)
+
+
+def test_the_command_of_a_request_is_that_of_its_call() -> None:
+    def call(args: bytes | None, **fields: Any) -> Call:
+        given = {"id": "t1", "session_id": "s1", **fields}
+        raw = None if args is None else msgspec.Raw(args)
+        return Call(tool="bash", provider="x", state="running", started_at="", args=raw, **given)
+
+    bash = call(b'{"command": "curl x\\ngit push", "description": "get"}')
+    assert of_call("url", bash) == of_call("path", bash) == "curl x\ngit push"
+    assert of_call("url", replace(bash, id="c1", tool_call_id="t1")) == "curl x\ngit push"
+    assert of_call("url", call(None, args_cut=Cut('{"command": "curl x', 9, ""))) == "curl x…"
+    nothing = {
+        "it is the command": ("shell", bash),
+        "shown as its arguments": ("mcp", bash),
+        "another session's": ("url", replace(bash, session_id="s2")),
+        "another call": ("url", replace(bash, id="t2")),
+        "no command": ("url", call(b'{"url": "https://x/"}')),
+        "no text": ("url", call(b'{"command": ["x"]}')),
+        "no object": ("url", call(b'["command"]')),
+        "not told": ("url", call(None)),
+    }
+    for case, (kind, found) in nothing.items():
+        assert of_call(kind, found) == "", case
+    assert of_call("url", bash, call_id=["t1"]) == ""
 
 
 def test_the_reason_is_what_the_asker_gave() -> None:

@@ -25,7 +25,7 @@ from tapui.wire import subjects
 from tapui.wire.tower import ApprovalDecide
 from tests.rig.waiting import until_async
 from tests.tower.running import Running, on_top, running, screen_text
-from tests.tower.scripted import approval, at, lines, posts, session, world
+from tests.tower.scripted import approval, at, call, lines, posts, session, world
 
 COMMAND = {
     "kind": "shell",
@@ -161,6 +161,42 @@ async def test_the_arrows_go_through_what_waits_and_drop_the_choice() -> None:
         await rig.turn(1)
         await rig.press("d", "enter")
         assert rig.feed.sent == [ApprovalDecide(approval_id="old", decision="deny")]
+
+
+PUSHES = "curl https://x.test/f > f\ngit push --force \x1b[2J"
+
+
+def fetch(id_: str, call_id: str) -> subjects.Approval:
+    detail = {"kind": "url", "url": "https://x.test/f", "toolCallId": call_id}
+    return approval(id_, "permission", detail, session_id="s1")
+
+
+async def test_a_url_that_a_command_asks_for_is_shown_with_the_command() -> None:
+    state = asked(fetch("a1", "c1"))
+    arguments = msgspec.Raw(msgspec.json.encode({"command": PUSHES, "description": "Get it"}))
+    bash = call("c1", "bash", args=arguments)
+    async with running(state, size=(160, 40)) as rig:
+        assert "git push" not in rig.text
+        rig.feed.happen(ev.CallStarted("s1", bash))
+        await rig.turn(1)
+        band = rig.text.splitlines()[-2]
+        assert "https://x.test/f   command: curl https://x.test/f > f ⏎ git push" in band
+        await sheet(rig)
+        shown = [line.partition("││")[2].strip(" │") for line in rig.text.splitlines()]
+        at = shown.index("command")
+        assert shown[at - 2 : at + 3] == [
+            "https://x.test/f",
+            "",
+            "command",
+            "curl https://x.test/f > f",
+            "git push --force \\x1b[2J",
+        ]
+        await rig.press("y")
+        rig.feed.happen(ev.CallStarted("s1", replace(bash, args=msgspec.Raw(b'{"command": "id"}'))))
+        await rig.turn(1)
+        assert "Its command is another now: look again." in rig.text
+        await rig.press("enter")
+        assert rig.feed.sent == []
 
 
 def judged(one: subjects.Approval) -> ev.ApprovalJudged:

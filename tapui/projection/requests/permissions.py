@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple, get_args
 
-from tapui.projection.paragraphs import Paragraph, value
+import msgspec
+
+from tapui.projection.paragraphs import Paragraph, title, value
 from tapui.projection.requests.request_kind import (
     DENY,
     DENY_AND_TELL,
@@ -20,6 +22,7 @@ from tapui.projection.requests.request_kind import (
     session_name,
 )
 from tapui.projection.state import State
+from tapui.projection.summary import FIELDS, head_strings
 from tapui.text import revealed
 from tapui.wire import limits
 from tapui.wire.codec import encode
@@ -99,6 +102,8 @@ _JUDGED = {
     "error": "has not answered",
 }
 """What the CLI's judge makes of a request, by its own names."""
+_OF_COMMANDS = ("url", "path", "read", "write")
+"""Kinds of permission that a command can need, and that do not show it."""
 _EFFECTS = {"allow": "allowed by", "ask": "to be asked by", "deny": "denied by"}
 
 
@@ -193,7 +198,10 @@ class PermissionRequest(RequestKind):
         if approval.judged is not None and approval.judged.why:
             why = Paragraph(f"no rule may allow it: {approval.judged.why}", "muted")
             apart = [*apart, why]
-        return [*text.shown, *[Paragraph("")] * bool(apart), *apart]
+        told = [*text.shown, *[Paragraph("")] * bool(apart), *apart]
+        if command := command_of(state, approval):
+            told += [Paragraph(""), title("command"), value(command)]
+        return told
 
 
 MODE_ASKERS: dict[ModeAsker, str] = {
@@ -245,6 +253,30 @@ class ModeSwitchRequest(RequestKind):
             text = f"{MODE_ASKERS[asker]} wants it: {switch_setting(asker, to)} is {policy}"
             found.append(Paragraph(text, "muted"))
         return found
+
+
+def command_of(state: State, approval: Approval) -> str:
+    """Return the command of the call that asks for a URL or a path, as far as known; "" for
+    none."""
+    detail = detail_of(approval)
+    call_id = detail.get("toolCallId")
+    if not _is_known(approval) or detail.get("kind") not in _OF_COMMANDS or not call_id:
+        return ""
+    calls = (call for call in state.calls.values() if call_id in (call.id, call.tool_call_id))
+    call = next((call for call in calls if call.session_id == approval.session_id), None)
+    if call is None:
+        return ""
+    if call.args is None:
+        given = head_strings(call.args_cut.head) if call.args_cut is not None else {}
+        command = given.get(first_text(given, FIELDS[0]), "")
+        return f"{command}…" if command else ""
+    try:
+        args = msgspec.json.decode(call.args)
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    if not isinstance(args, dict):
+        return ""
+    return str(args.get(first_text(args, FIELDS[0]), ""))
 
 
 class JudgedText(NamedTuple):

@@ -15,6 +15,7 @@ from tapui.projection import approvals
 from tapui.projection.paragraphs import Paragraph
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.known import known
+from tapui.projection.requests.permissions import command_of
 from tapui.projection.requests.request_kind import (
     Answer,
     AskedRequest,
@@ -128,8 +129,8 @@ class RequestDetail(DetailView):
         """The requests on show: `key`, and those that are answered with it."""
         self._is_partial: bool | None = None
         """Whether the rest of it is still read; None: it was not painted yet."""
-        self._said: tuple[subjects.AppliedRule | None, subjects.Judged | None] | None = None
-        """What rules say of it, as it was painted."""
+        self._said: tuple[subjects.AppliedRule | None, subjects.Judged | None, str] | None = None
+        """What rules say of it, and its command, as it was painted."""
         self._parts: list[Paragraph] = []
         self._known: list[Paragraph] = []
         self._is_unfolded = False
@@ -396,15 +397,21 @@ class RequestDetail(DetailView):
         self._members, self._is_partial = members, None
 
     def _look_for_rules(self, approval: subjects.Approval) -> None:
-        """Show what rules say of it by now. A choice to allow it is taken back, a denial holds."""
-        said = approval.rule, approval.judged
-        is_new = self._said is not None and said != self._said
-        self._said = said
-        if not is_new or self._is_sent or not is_waiting(approval):
+        """Show what rules say of it by now, and the command that it is of. A choice to allow it is
+        taken back, a denial holds."""
+        before = self._said
+        self._said = said = (
+            approval.rule,
+            approval.judged,
+            command_of(self.tower.view.state, approval),
+        )
+        if before in (None, said) or self._is_sent or not is_waiting(approval):
             return
         if self._chosen in _ALLOWING:
             self._take_back()
-            self._trouble = "Rules say something else of it now: look again."
+            is_of_rules = before is not None and before[:2] != said[:2]
+            what = "Rules say something else of it" if is_of_rules else "Its command is another"
+            self._trouble = f"{what} now: look again."
         self._shown_at = self.tower.ticks()
         self._is_partial = None
 

@@ -12,7 +12,7 @@ from tapui import times
 from tapui.projection import approvals
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.known import tries_of
-from tapui.projection.requests.permissions import by_rule
+from tapui.projection.requests.permissions import by_rule, command_of
 from tapui.projection.requests.request_kind import Answer, agent_name, session_name
 from tapui.projection.summary import one_line, within
 from tapui.text import cut, revealed
@@ -155,6 +155,9 @@ class WaitingBand(Pane):
         approval = request.approval
         agent = agent_name(view.state, approval)
         words = _request_words(view, approval)
+        command = command_of(view.state, approval)
+        if command:
+            words += f"   command: {revealed(one_line(command))}"
         reason = approvals.reason(approval)
         tries = tries_of(view.state, approval).words
         said = f"   “{reason}”" if reason and not tries else ""
