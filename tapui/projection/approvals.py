@@ -6,6 +6,7 @@ from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.requests.request_kind import detail_of, session_name
 from tapui.projection.state import State, is_waiting
+from tapui.projection.summary import one_line
 from tapui.wire.events import CommandAsked
 from tapui.wire.subjects import UNCHECKED, YOU, Approval
 
@@ -75,12 +76,16 @@ def outcome(approval: Approval) -> str:
     if approval.state == "deciding":
         return "a decision is being recorded"
     if approval.state == "withdrawn" and approval.answered is None:
-        return f"answered by {by}" if by else "withdrawn"
+        if by:
+            return f"answered by {by}"
+        return f"withdrawn: {one_line(approval.reason)}" if approval.reason else "withdrawn"
     if approval.state == "failed":
         return f"failed: {approval.reason}" if approval.reason else "failed"
     state: str = approval.answered or approval.state
     if state == "denied":
         state = kind_of(approval).denied(approval)
+    elif state == "approved":
+        state = kind_of(approval).approved(approval)
     return f"{state} by {by}" if by else state
 
 

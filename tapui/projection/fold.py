@@ -21,7 +21,7 @@ from tapui.projection.cuts import (
     review_head,
     session_head,
 )
-from tapui.projection.requests.permissions import by_rule
+from tapui.projection.requests.permissions import by_written_rule
 from tapui.projection.reviews import decided
 from tapui.projection.state import (
     State,
@@ -310,7 +310,8 @@ def _put_approval(state: State, event: ev.ApprovalEvent | ev.ApprovalDeciding, t
     state.approvals[approval.id] = approval
     if not is_unsettled(approval):
         _trim(state.approvals, is_unsettled, limits.RECENT_APPROVALS)
-    if type(event) is ev.ApprovalDecided and approval.state == "approved" and by_rule(approval):
+    is_allowed = type(event) is ev.ApprovalDecided and approval.state == "approved"
+    if is_allowed and by_written_rule(approval):
         state.rules_allowed += 1
     turns = state.turns.get(approval.session_id or "")
     if turns is not None:

@@ -140,7 +140,7 @@ def source_words(source: TurnSource) -> str:
         case "host":
             return source.name or "its own program"
         case "unknown":
-            return source.name or "an unknown sender"
+            return source.name or "a sender that was not seen"
         case _:
             return f"{source.kind} {source.name}".rstrip()
 

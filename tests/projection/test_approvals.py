@@ -177,6 +177,20 @@ PLAN = {"message": "The plan is ready", "refusal": "changes"}
             "sent back with changes by you",
         ),
         (approval("elicitation", PLAN, state="denied", decided_by="you"), "sent back by you"),
+        (approval("elicitation", PLAN, state="approved", decided_by="you"), "answered by you"),
+        (approval("userInput", state="approved", decided_by="tapui"), "answered by you"),
+        (
+            approval("userInput", {"kind": "budget"}, state="approved", decided_by="you"),
+            "approved by you",
+        ),
+        (
+            approval("userInput", state="withdrawn", decided_by="cli", answered="approved"),
+            "answered by you, in Copilot",
+        ),
+        (
+            approval("permission", state="withdrawn", reason="the session ended"),
+            "withdrawn: the session ended",
+        ),
         (
             approval("permission", state="denied", decided_by="nobody"),
             "denied by tapui, as no person could be asked",

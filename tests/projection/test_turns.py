@@ -771,7 +771,10 @@ def test_a_step_says_who_allowed_it(day: Day) -> None:
         (None, ""),
         ("rule", "rule “npm ci” (config.toml:7)"),
     ]
-    assert day.state.rules_allowed == 1
+    kept = subjects.AppliedRule("allow", "shell", "", "session")
+    day.approve("waiting", call="c4")
+    day.approve("approved", call="c4", decided_by="rule", rule=kept)
+    assert day.state.rules_allowed == 1, "the person had allowed the other"
 
 
 def test_an_event_that_nobody_knows_is_a_step_by_its_own_name(day: Day) -> None:

@@ -789,3 +789,17 @@ async def test_answers_of_rules_stand_in_the_band_and_the_header() -> None:
         await rig.settle()
         assert "rule “npm ci”  allowed" in rig.text
         assert "rules allowed 1" in rig.text
+        kept = subjects.AppliedRule("allow", "shell", "", "session")
+        rig.feed.happen(ev.ApprovalDecided(replace(settled, id="a2", rule=kept), "s1"))
+        await rig.settle()
+        assert "allowed by you until the session ends  Fix pairing" in rig.text
+        assert "rules allowed 1" in rig.text
+
+
+async def test_of_what_is_so_the_words_alone_stand_there() -> None:
+    detail = {"kind": "read", "path": "/etc/x", "hardLinks": True}
+    waits = approval("a1", "permission", detail, session_id="s1")
+    async with running(asked(waits), size=(80, 24)) as rig:
+        await sheet(rig)
+        assert "has other names" in rig.text
+        assert "true" not in rig.text.lower()

@@ -19,7 +19,7 @@ from tapui.wire import subjects
 from tapui.wire.criteria import TurnProof
 from tapui.wire.message import Error
 from tapui.wire.tower import Detail, DetailRead, TurnsList, TurnsRead
-from tapui.wire.turns import FileChange, SessionTurns, Step, Turn
+from tapui.wire.turns import FileChange, SessionTurns, Step, Turn, TurnSource
 from tests.tower.running import Running, on_top, running
 from tests.tower.scripted import at, call
 from tests.tower.told import crowded, current, head, older, step, turns_world, whole
@@ -499,7 +499,26 @@ async def test_turns_of_before_are_put_below_and_the_cursor_stays_on_its_row() -
         rig.feed.happen(ev.TurnsRestored("s1", found))
         await rig.settle()
         assert selected(rig) == before
-        assert "history" in shown(rig)[-1]
+        assert "▸ 1  you: “Where are we?”   5 steps   ✓" in shown(rig)[-1]
+
+
+async def test_a_turn_without_a_known_prompt_names_no_sender() -> None:
+    unknown = replace(whole(12).head, source=TurnSource("unknown"), prompt="")
+    heads = [
+        unknown,
+        replace(unknown, number=13, is_outside=True),
+        replace(unknown, number=14, source=TurnSource("unknown", "later")),
+        replace(unknown, number=15, prompt="Go"),
+    ]
+    async with running(of_turns(*heads)) as rig:
+        await rig.press("2")
+        turns = [line for line in shown(rig) if re.search("[▸▾]", line)]
+        assert [re.split(r" {2,}", line)[1] for line in turns] == [
+            "a sender that was not seen: “Go”",
+            "later: (its prompt was not seen)",
+            "without a prompt",
+            "a prompt that was not seen",
+        ]
 
 
 async def test_actions_fold_and_unfold_all_turns() -> None:

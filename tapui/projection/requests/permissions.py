@@ -413,6 +413,12 @@ def by_rule(approval: Approval) -> bool:
     return approval.rule is not None and approval.decided_by == "rule"
 
 
+def by_written_rule(approval: Approval) -> bool:
+    """Return whether a rule of a file decided, not what the person had allowed in the session."""
+    rule = approval.rule
+    return by_rule(approval) and rule is not None and rule.source != "session"
+
+
 def rule_name(rule: AppliedRule | None) -> str:
     """Return a rule by its pattern and place: `rule “npm ci” (config.toml:7)`."""
     if rule is None:

@@ -26,6 +26,9 @@ class _AsksForAnAnswer(RequestKind):
     def is_only_for_the_tower(self, approval: Approval) -> bool:
         return True
 
+    def approved(self, approval: Approval) -> str:
+        return "approved" if is_budget(approval) else "answered"
+
     def subject(self, approval: Approval, detail: Mapping[str, Any]) -> str:
         key = first_text(detail, ("question", "message"))
         return str(detail[key]) if key else ""

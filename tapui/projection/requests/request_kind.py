@@ -128,6 +128,11 @@ class RequestKind:
     def reason(self, detail: Mapping[str, Any]) -> object:
         return detail.get("intention")
 
+    def approved(self, approval: Approval) -> str:
+        """Return what a yes to it is called."""
+        del approval
+        return "approved"
+
     def denied(self, approval: Approval) -> str:
         """Return what a denial of it is called."""
         del approval
@@ -185,7 +190,10 @@ class RequestKind:
             if key in detail and key not in told:
                 is_diff = key == "diff" and isinstance(detail[key], str)
                 parts.append(title(name))
-                parts += changes(detail[key]) if is_diff else [value(readable(detail[key]))]
+                if is_diff:
+                    parts += changes(detail[key])
+                elif detail[key] is not True:  # of what is so the name says all
+                    parts.append(value(readable(detail[key])))
                 parts.append(Paragraph(""))
         if folded := self.folded(approval, detail):
             fields = f"{len(folded)} field{'s' * (len(folded) != 1)}"

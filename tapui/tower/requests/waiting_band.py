@@ -234,8 +234,10 @@ def _outcome(approval: subjects.Approval) -> str:
     rule = approval.rule
     if rule is None or not by_rule(approval):
         return approvals.outcome(approval)
-    name = f"rule “{rule.pattern}”" if rule.pattern else "as before"
-    return f"{name}  {'allowed' if approval.state == 'approved' else approval.state}"
+    state = "allowed" if approval.state == "approved" else approval.state
+    if rule.source == "session":
+        return f"{state} by you until the session ends"
+    return f"rule “{rule.pattern}”  {state}"
 
 
 def _asker(view: View, request: Request) -> str:

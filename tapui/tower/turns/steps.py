@@ -229,15 +229,18 @@ def prompt_words(view: View, turn: LiveTurn) -> str:
 
 def _prompt_words(view: View, turn: LiveTurn) -> str:
     if turn.is_outside:
-        return "between turns"
+        return "without a prompt"
     sent = emitter_prompt(view, turn)
     if sent is not None:
         more = f" and {len(sent.said) - 1} more" if len(sent.said) > 1 else ""
         return f"{', '.join(sent.names)}: “{sent.said[0]}”{more}"
     if turn.source.kind == "host":
         return f"{source_words(turn.source)}: {turn.prompt}"  # what happened, and no prompt
-    prompt = f"“{turn.prompt}”" if turn.prompt else "(its prompt was not seen)"
-    return f"{source_words(turn.source)}: {prompt}"
+    if turn.prompt:
+        return f"{source_words(turn.source)}: “{turn.prompt}”"
+    if turn.source.kind == "unknown" and not turn.source.name:
+        return "a prompt that was not seen"
+    return f"{source_words(turn.source)}: (its prompt was not seen)"
 
 
 def label_of(step: LiveStep) -> str:

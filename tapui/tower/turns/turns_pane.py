@@ -179,8 +179,6 @@ def _head(view: View, key: str, turn: LiveTurn, *, is_unfolded: bool) -> Row:
     lines = steps.turn_lines(turn)
     if lines:
         rest.append((f"   {lines}", "muted"))
-    if turn.is_history:
-        rest.append(("   history", "muted"))
     if turn.sent_back:
         rest.append((f"   {again_words(turn)}", "muted"))
     if not is_unfolded:
@@ -291,10 +289,9 @@ The turns of the session that is selected in Sessions, the newest on top. Enter 
 turn or a subagent, and opens a step, or the request that it waits for. The cursor on the newest
 step follows what happens, and `g` goes there; elsewhere the frame counts what is newer. Filter: a
 text, how steps ended (`failed`, `denied`, `cancelled`, `stopped`, `timed out`), `>10s` (or `ms`,
-`m`, `h`: steps that took longer), or several of them: `failed >1m npm`. *history* is what happened
-before this run of tapui. The line at the end of a turn that changed files: ✓ checked, ✗ the check
-failed, ○ unchecked since the last change. A turn without it has a ✓ where nothing failed, or passed
-later in it; else ✗.
+`m`, `h`: steps that took longer), or several of them: `failed >1m npm`. The line at the end of a
+turn that changed files: ✓ checked, ✗ the check failed, ○ unchecked since the last change. A turn
+without it has a ✓ where nothing failed, or passed later in it; else ✗.
 """
     BINDINGS: ClassVar[list[BindingType]] = bindings("stop")
     COLUMNS = COLUMNS
