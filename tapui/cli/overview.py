@@ -24,6 +24,7 @@ from tapui.projection.goal_words import (
     status_words,
     told_goals,
 )
+from tapui.projection.now import now_of
 from tapui.projection.proof import activity_word, proof_line, record_of, told_records
 from tapui.projection.provider_status import told_statuses
 from tapui.projection.requests.permissions import command_of
@@ -31,6 +32,7 @@ from tapui.projection.requests.request_kind import session_name
 from tapui.projection.reviews import MonitorStanding, gap_words, monitors_of, told_reviews
 from tapui.projection.span_counts import told_export, told_spans
 from tapui.projection.state import (
+    WAITS_FOR_SHELL,
     State,
     activity,
     is_connected,
@@ -52,6 +54,7 @@ from tapui.projection.words import (
     context_share,
     model_wait_words,
     order_words,
+    shell_wait_words,
     tools_of,
     unsupervised,
 )
@@ -364,7 +367,11 @@ def _session_state(state: State, session: Session) -> str:
     word = asks_there_words(session) or activity_word(state, session)
     foreground = "foreground" if session.foreground else ""
     allows = unsupervised(session) if session.permissions in ("allow-all", "assisted") else ""
-    return ", ".join(filter(None, (word, foreground, allows, model_wait_words(session))))
+    waits = shell_wait_words(session)
+    if waits is not None and (does := now_of(state, session.id)) is not None:
+        waits = f"{cut(waits, SHOWN)}, {times.lasting(times.since(does.since, time.time()))}"
+    word = "" if waits is not None and word == WAITS_FOR_SHELL else word
+    return ", ".join(filter(None, (word, waits, foreground, allows, model_wait_words(session))))
 
 
 def _call_detail(call: Call) -> str:

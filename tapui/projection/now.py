@@ -7,7 +7,7 @@ from typing import Literal
 from tapui.projection.state import State
 from tapui.projection.turns.programs import program
 from tapui.projection.turns.turn import COUNTED, LiveStep, LiveTurn
-from tapui.projection.words import model_wait_words
+from tapui.projection.words import model_wait_words, shell_wait_words
 from tapui.wire.turns import StepState
 
 LOOPING = 3
@@ -30,10 +30,11 @@ class SessionNow:
 
     `call` and `waiting`: `tool` with its `text`, the summary. `model`: a request to the model
     failed, and is made again. `writing`: the intent or the last
-    message. `thinking`: nothing was told yet. `idle`: `text` is the last message.
+    message. `thinking`: nothing was told yet. `shell`: the turn ended, and commands go on in the
+    background. `idle`: `text` is the last message.
     """
 
-    kind: Literal["waiting", "call", "model", "writing", "thinking", "idle"]
+    kind: Literal["waiting", "call", "model", "writing", "thinking", "shell", "idle"]
     since: str
     tool: str = ""
     text: str = ""
@@ -67,6 +68,9 @@ def now_of(state: State, session_id: str, *, is_asking: bool = False) -> Session
         return SessionNow("call", step.at, step.tool, step.summary, agent, loop, waited)
     message = _last_message(turn)
     if standing != "running":
+        shells = shell_wait_words(session) if session is not None else None
+        if shells is not None:
+            return SessionNow("shell", ended_at or turn.started_at, text=shells, loop=loop)
         text = message.summary if message is not None else ""
         return SessionNow("idle", ended_at or turn.started_at, text=text, loop=loop)
     is_newer = message is None or message.at < (turns.intent_at or "")

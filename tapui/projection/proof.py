@@ -6,7 +6,7 @@ Here as everywhere in the projection nothing is made safe yet.
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from tapui.projection.state import State, activity, is_local, is_open
+from tapui.projection.state import WAITS_FOR_SHELL, State, activity, is_local, is_open
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.projection.turns.turn import LiveTurn
@@ -127,7 +127,13 @@ def activity_word(state: State, session: Session) -> str:
     if record is not None and not session.silent:
         return record.word
     word = activity(session)
-    return "busy" if word == "idle" and is_at_work(state, session) else word
+    is_resting = word in ("idle", WAITS_FOR_SHELL)
+    return "busy" if is_resting and is_at_work(state, session) else word
+
+
+def waits_for_shell(state: State, session: Session) -> bool:
+    """Return whether a session waits for commands in the background, and its agent rests."""
+    return activity(session) == WAITS_FOR_SHELL and not is_at_work(state, session)
 
 
 def unchecked_sessions(state: State) -> list[Session]:

@@ -178,10 +178,15 @@ def is_open(session: Session) -> bool:
     return session.state != "ended"
 
 
+WAITS_FOR_SHELL = "waits for a shell"
+
+
 def activity(session: Session) -> str:
     if session.silent and is_open(session):
         return "no answer"
-    return "asks there" if session.asks_there and is_open(session) else session.state
+    if session.asks_there and is_open(session):
+        return "asks there"
+    return WAITS_FOR_SHELL if session.shells and session.state == "idle" else session.state
 
 
 def is_local(session: Session) -> bool:

@@ -307,6 +307,16 @@ def model_wait_words(session: Session) -> str | None:
     return f"waits for the model: {why}{more}"
 
 
+def shell_wait_words(session: Session) -> str | None:
+    """Return for which commands in the background a session waits: `waits for shell “npm test”`;
+    None for none, and while its agent works."""
+    if not session.shells or session.state != "idle":
+        return None
+    commands = ", ".join(f"“{one_line(command)}”" for command in session.shells)
+    count = len(session.shells)
+    return f"waits for {'shell' if count == 1 else f'{count} shells:'} {commands}"
+
+
 TODOS: dict[TodoState, str] = {"done": "✓", "inProgress": "●", "blocked": "✗", "pending": "○"}
 
 

@@ -107,6 +107,9 @@ class Agent(WireStruct):
 
 
 Agents = Annotated[list[Agent], Meta(max_length=limits.MAX_AGENTS)]
+Commands = Annotated[
+    list[Annotated[str, Meta(max_length=limits.MAX_SUMMARY)]], Meta(max_length=limits.MAX_SHELLS)
+]
 
 
 class HostSession(WireStruct):
@@ -184,6 +187,8 @@ class SessionUpdate(Message, tag="session.update"):
     """What its program asks in its own terminal, where alone it is answered; "" is nothing."""
     permissions: Id | None = None
     account: Account | None = None
+    shells: Commands | None = None
+    """Commands in the background for which it waits while its agent rests."""
 
 
 class SessionHistory(Message, tag="session.history"):

@@ -132,6 +132,8 @@ MAX_SEEN_PORTS = 200
 MAX_NATIVE_CALLS = 1_000
 """Calls of a session's own tools under way; the oldest is given up beyond that. As many of its
 commands in the background are known."""
+MAX_SHELLS = 20
+"""Commands in the background for which a session waits, the oldest ones."""
 MAX_SHELL_TEXT = 16 * 1024
 """Characters of the beginning, and of the end, that are kept of a command's long output."""
 MAX_LIVE_OUTPUT = 8 * 1024

@@ -272,6 +272,8 @@ class Session(WireStruct):
     """Of all of them, where the list has more than `todos`."""
     account: Account | None = None
     """Who is signed in; None: its host does not say."""
+    shells: list[str] = []
+    """Commands in the background for which it waits while its agent rests."""
 
 
 class ModeRefusal(WireStruct):

@@ -550,3 +550,20 @@ async def test_status_says_what_a_session_waits_for(gateway: Gateway, home: Home
     assert (code, err) == (0, "")
     assert "asks in its terminal: trust this folder?" in out
     assert "idle, waits for the model: 429" in out
+
+
+async def test_status_says_for_which_command_in_the_background_a_session_waits(
+    gateway: Gateway, home: Home
+) -> None:
+    host, watching, _ = await ask_permission(gateway)
+    async with host, watching:
+        for event in ("assistant.turn_start", "session.idle"):
+            told = {"sessionId": "s1", "event": event, "data": {}}
+            await host.send({"type": "session.event", **told})
+        shells = {"type": "session.update", "sessionId": "s1", "shells": ["npm run dev"]}
+        await host.send(shells)
+        while "shells" not in (await next_event(watching, "session.updated"))["session"]:
+            pass
+        code, out, err = await run(home, "status")
+    assert (code, err) == (0, "")
+    assert re.search(r" waits for shell “npm run dev”, \d+s ", out)

@@ -1,6 +1,8 @@
 """What a session does now, and since when."""
 
 from tapui.projection.now import Loop, SessionNow, agent_now, counted_since, now_of
+from tapui.projection.proof import activity_word, waits_for_shell
+from tapui.projection.words import shell_wait_words
 from tapui.wire import events as ev
 from tapui.wire.subjects import ModelWait
 from tests.projection.test_turns import Day
@@ -93,6 +95,29 @@ def test_a_session_that_asks_its_model_again_waits_for_it() -> None:
     assert now(day) == SessionNow("model", stamp(9), text=waits)
     day.approve("waiting", call="c1")
     assert now(day) == SessionNow("waiting", stamp(3), "bash", "ls")
+
+
+def test_a_session_whose_commands_go_on_waits_for_them() -> None:
+    day = Day()
+    day.happen("user.message", content="go")
+    day.happen("assistant.message", content="It runs.")
+    shells = ["npm run dev", "sleep 9\nls"]
+    behind = session("s1", state="busy", shells=shells)
+    day.tell(ev.SessionUpdated("s1", behind))
+    assert (activity_word(day.state, behind), shell_wait_words(behind)) == ("busy", None)
+    day.happen("session.idle")
+    ended_at = stamp(day.seq)
+    behind = session("s1", shells=shells)
+    day.tell(ev.SessionUpdated("s1", behind))
+    waits = "waits for 2 shells: “npm run dev”, “sleep 9 ⏎ ls”"
+    assert now(day) == SessionNow("shell", ended_at, text=waits)
+    assert activity_word(day.state, behind) == "waits for a shell"
+    assert waits_for_shell(day.state, behind)
+    behind = session("s1", shells=shells[:1], silent=True)
+    assert shell_wait_words(behind) == "waits for shell “npm run dev”"
+    assert not waits_for_shell(day.state, behind)
+    ended = session("s1", state="ended", shells=shells)
+    assert (activity_word(day.state, ended), shell_wait_words(ended)) == ("ended", None)
 
 
 def test_what_was_denied_is_no_loop() -> None:

@@ -168,6 +168,34 @@ async def test_who_works_unsupervised_is_seen_everywhere(
         assert ("permission " in rig.text) is bool(sheet)
 
 
+@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 40)])
+async def test_who_waits_for_a_shell_is_neither_idle_nor_busy(size: tuple[int, int]) -> None:
+    state = three()
+    turn = Turn(head(1, "Start it", 400, 160, session_id="s0"))
+    state.turns["s0"] = LiveTurns.of(SessionTurns("s0", [], turn))
+    waits = replace(state.sessions["s0"], shells=["npm run\x1b[2J dev"])
+    async with running(state, size=size) as rig:
+        await rig.press("1")
+        assert "shell" not in rig.text
+        rig.feed.happen(SessionUpdated("s0", waits))
+        await rig.settle()
+        assert "3 sessions, 1 waits for a shell" in rig.text
+        row = next(line for line in rig.lists.splitlines() if "Pairing" in line)
+        assert "shell runs" in row
+        assert "4m 00s" in row
+        pane = rig.app.main.current
+        assert isinstance(pane, SessionsPane)
+        assert pane.shown_keys()[0] == "s0"
+        if size[0] < 140:  # beside a detail the row has the folder
+            assert "waits for shell “npm run" in rig.lists
+            await rig.press("enter")
+        assert "waits for shell “npm run\\x1b[2J dev”, since 20:0" in rig.text.replace("\n", "")
+        assert "shell runs, open for" in rig.text
+        rig.feed.happen(SessionUpdated("s0", replace(waits, state="busy")))
+        await rig.settle()
+        assert "shell runs" not in rig.text
+
+
 async def test_a_session_that_ended_by_itself_stays_until_that_was_seen() -> None:
     state = three()
     ends = {

@@ -305,7 +305,7 @@ class SessionEvents(CorePart):
 
 _SHOWN = (
     "label", "cwd", "foreground", "model", "effort", "can", "cannot", "silent", "asks_there",
-    "permissions", "account",
+    "permissions", "account", "shells",
 )  # fmt: skip
 """Fields of an update that a session shows as they are."""
 

@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.message import Message
 
 from tapui import DEFAULT_PORT, times
-from tapui.projection.proof import is_at_work, unchecked_sessions
+from tapui.projection.proof import is_at_work, unchecked_sessions, waits_for_shell
 from tapui.projection.state import is_local
 from tapui.projection.words import unsupervised
 from tapui.text import cut
@@ -97,6 +97,9 @@ class HeaderLine(TextLine):
         words = quantity(len(sessions), "session") if sessions else "no session"
         if busy:
             words = f"{words}, {busy} busy" if brevity < 2 else f"{busy} busy"
+        shells = sum(waits_for_shell(view.state, one) for one in sessions)
+        if shells and brevity < 2:
+            words += f", {shells} {'waits' if shells == 1 else 'wait'} for a shell"
         counts = [HeaderPart(words, "", "app.pane('sessions')")]
         alarms: list[HeaderPart] = []
         if waiting:

@@ -11,8 +11,14 @@ from tapui.projection.approvals import by_whom
 from tapui.projection.change_marks import LiveMarks
 from tapui.projection.changed_files import NOT_WATCHED, file_name, line_counts, writer_words
 from tapui.projection.goal_words import criteria_words
+from tapui.projection.now import now_of
 from tapui.projection.paragraphs import Paragraph, title, value
-from tapui.projection.proof import record_of, says_words, session_recorded_words
+from tapui.projection.proof import (
+    record_of,
+    says_words,
+    session_recorded_words,
+    waits_for_shell,
+)
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.state import model_words
 from tapui.projection.summary import within
@@ -167,7 +173,7 @@ _LINES = 6
 class SessionDetail(DetailView):
     """A session's facts, then its own events, newest first."""
 
-    SIGNS = marks.signs(*marks.SESSION.values(), *marks.PROOF.values())
+    SIGNS = marks.signs(*marks.SESSION.values(), *marks.PROOF.values(), marks.SHELL_RUNS)
 
     TOPICS = frozenset({"sessions", "providers", "life", "approvals", "calls", "changes", "clock"})
 
@@ -187,6 +193,8 @@ class SessionDetail(DetailView):
         turns = view.state.turns.get(session.id) or LiveTurns(session.id)
         record = record_of(view.state, session)
         mark = marks.SESSION[session.state] if record is None else marks.of_record(record)
+        if record is None and waits_for_shell(view.state, session):
+            mark = marks.SHELL_RUNS
         self.set_frame(mark, name, f"{mark.word}, open for {age}")
         command = newest_command(view, session.id)
         shown = [] if command is None else last_lines(self.tower.bodies, command, _LINES)
@@ -211,6 +219,10 @@ class SessionDetail(DetailView):
         context = _with(context_words(session.context), _contexts(view, session))
         is_high = (share := context_share(session.context)) is not None and share >= CONTEXT_HIGH
         compacts = f"   {actions} k  compact" if is_high and "compact" in session.can else ""
+        does = now_of(view.state, session.id)
+        shells = ""
+        if does is not None and does.kind == "shell":
+            shells = f"{does.text}, since {clock(does.since)}"
         parts += [
             *fact("says", says_words(says), ""),
             *fact("recorded", session_recorded_words(turns, clock, names), tone),
@@ -218,6 +230,7 @@ class SessionDetail(DetailView):
             *changed,
             *fact("ledger", ledger_words(view.state, session.id, clock)),
             *fact("waits", asks_there_words(session) or model_wait_words(session)),
+            *fact("waits", shells),
             *fact("todo", todo_words(session)),
             *fact("waited", _waited(turns, view.now)),
             *fact("lately", _lately(view, session)),

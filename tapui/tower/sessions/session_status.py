@@ -6,7 +6,7 @@ from enum import IntEnum
 from tapui import times
 from tapui.projection import approvals
 from tapui.projection.now import Loop, SessionNow, agent_now, now_of
-from tapui.projection.proof import is_at_work, record_of
+from tapui.projection.proof import is_at_work, record_of, waits_for_shell
 from tapui.projection.requests.request_kind import agent_of
 from tapui.projection.state import State, is_local, is_open
 from tapui.projection.summary import within
@@ -16,7 +16,7 @@ from tapui.tower.app.view import View
 from tapui.tower.requests.urgency import requests
 from tapui.tower.table.columns import GLYPH
 from tapui.tower.wording import marks
-from tapui.tower.wording.marks import NO_EVENT, Mark
+from tapui.tower.wording.marks import NO_EVENT, SHELL_RUNS, Mark
 from tapui.tower.wording.words import quantity
 from tapui.wire import subjects
 
@@ -108,10 +108,12 @@ def of_session(
         quiet = raised["quiet"]
         return SessionStatus(Need.FAILED, NO_EVENT, words, quiet.since, failed, is_said=is_said)
     mark, need = (BUSY, Need.BUSY) if is_busy else (IDLE, Need.IDLE)
+    if not is_busy and waits_for_shell(state, session):
+        mark, need = SHELL_RUNS, Need.BUSY
     record = None if is_busy else record_of(state, session)
     if record is not None:
         mark = marks.of_record(record)
-        need = Need.UNPROVEN if record.mark in ("failed", "unchecked") else Need.IDLE
+        need = Need.UNPROVEN if record.mark in ("failed", "unchecked") else need
     need = Need.FAILED if failed else need
     return SessionStatus(need, mark, words, since, failed, is_said=is_said)
 
@@ -124,7 +126,7 @@ def _does(now: SessionNow | None, folder: str) -> tuple[str, bool, str | None]:
     if now.kind in ("call", "waiting"):
         who = f"{now.agent}: " if now.agent and now.agent != now.tool else ""
         return f"{who}{now.tool:<6} {within(now.text, folder)}".rstrip(), False, since
-    if now.kind == "model":
+    if now.kind in ("model", "shell"):
         return now.text, False, since
     return f"“{now.text}”" if now.text else "", True, since
 

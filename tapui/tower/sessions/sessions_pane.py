@@ -63,7 +63,8 @@ class SessionsPane(TablePane):
     HELP = """\
 Those that need you come first: waiting, failed, done without a check that passed, busy, idle. A
 session that changed files is done ✓ (checked since the last change), ✗ (the check failed) or ○
-(unchecked), and without a sign where no check is known. Behind what a session does stands how long
+(unchecked), and without a sign where no check is known. `shell runs`: the turn ended, and the
+session waits for a command in the background. Behind what a session does stands how long
 it has been at that, and how full its context is. Sessions under *not attached* run without a
 port for tapui: Enter copies the line that changes this. `t` tells the marked sessions (`+` before
 the row) one text.
@@ -93,7 +94,11 @@ the row) one text.
     GROWS = "more"
     HOLDS_LINE = HOLDS_ORDER = False
     SIGNS = marks.signs(
-        marks.STEP["waiting"], *marks.SESSION.values(), *marks.PROOF.values(), marks.NO_EVENT
+        marks.STEP["waiting"],
+        *marks.SESSION.values(),
+        *marks.PROOF.values(),
+        marks.SHELL_RUNS,
+        marks.NO_EVENT,
     )
     TWO_LINES_BELOW = TWO_LINES_BELOW
 

@@ -55,6 +55,8 @@ SESSION: dict[str, Mark] = {
     "busy": Mark("●", "busy", "accent"),
     "ended": Mark("·", "ended", "muted"),
 }
+SHELL_RUNS = Mark("◌", "shell runs", "accent")
+"""Of a session that waits for a command in the background."""
 NO_EVENT = Mark("!", "no event", "warning")
 """Of a turn in which nothing happens any more."""
 PROVIDER: dict[str, Mark] = {

@@ -2,6 +2,7 @@
 
 import json
 
+from tapui.wire import limits
 from tapui.wire.codec import encode
 from tests.core.conftest import Scene
 from tests.core.harness import INTERNAL_TOKEN, Conversation, Json, Peer, tool
@@ -145,6 +146,21 @@ def test_what_a_sessions_program_asks_in_its_terminal_is_shown(scene: Scene) -> 
     assert shown_session(scene)["account"] == account
     scene.host.say(type="session.update", sessionId="s1", asksThere="")
     assert "asksThere" not in shown_session(scene)
+
+
+def test_the_commands_that_a_session_waits_for_are_shown(scene: Scene) -> None:
+    shells = ["npm run dev", "npm test"]
+    scene.host.say(type="session.update", sessionId="s1", shells=shells)
+    assert shown_session(scene)["shells"] == shells
+    scene.host.say(type="session.update", sessionId="s1", shells=[])
+    assert "shells" not in shown_session(scene)
+    too_much = {
+        "PAYLOAD_TOO_LARGE": ["x"] * (limits.MAX_SHELLS + 1),
+        "INVALID_JSON": ["x" * (limits.MAX_SUMMARY + 1)],
+    }
+    for code, shells in too_much.items():
+        error = scene.host.error(type="session.update", sessionId="s1", shells=shells)
+        assert error["code"] == code
 
 
 def test_the_newest_warning_stands_with_its_session_and_in_the_records(scene: Scene) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections import OrderedDict, deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol
@@ -43,7 +43,6 @@ from tapui.runtime.tasks import BackgroundTasks
 from tapui.wire.host import (
     ApprovalAnswer,
     SessionClose,
-    SessionEvent,
     SessionLook,
     SessionUpdate,
 )
@@ -191,8 +190,7 @@ class AttachedSession:
         with contextlib.suppress(AttachError):  # it counts as unchanged
             told += self._translator.permissions_are(await permission_mode(session))
         told += self._translator.mode_is(await mode_of(session, self._uplink.report))
-        for update in told:
-            self._uplink.send(update)
+        self._send(told)
         await self._begin(session)
 
     async def _resume(self, connection: CliConnection) -> CliSession:
@@ -247,6 +245,7 @@ class AttachedSession:
     def lost(self) -> None:
         self._let_go()
         if self.is_open:
+            self._send(self._translator.waits())
             self._uplink.send(SessionUpdate(session_id=self.id, tools_revision=0))
 
     def _let_go(self) -> None:
@@ -392,6 +391,7 @@ class AttachedSession:
                 is_aborted=data.get("aborted") is True
             ):
                 self._steered(name, event)
+                self._send(self._translator.idle())
             case _:
                 self._steered(name, event)
                 if name in _CALLS and not self.hooks.has_run:
@@ -406,6 +406,10 @@ class AttachedSession:
                     if isinstance(message, SessionUpdate) and isinstance(message.cwd, str):
                         self._permissions.folder = message.cwd
                     self._uplink.send(message)
+
+    def _send(self, messages: Iterable[Message]) -> None:
+        for message in messages:
+            self._uplink.send(message)
 
     def _check_hooks(self, event: CliEvent) -> None:
         """Leave a CLI that runs a tool without the hook before it: no rule would hold."""
@@ -453,7 +457,7 @@ class AttachedSession:
         """The agent rests without `session.idle` from the CLI: commands keep running behind it."""
         self._live_text.close()
         if self.is_open:
-            self._uplink.send(SessionEvent(session_id=self.id, event="session.idle"))
+            self._send(self._translator.rests())
         if self._uplink.session is not None:
             self._tasks.start(self._usage.turn_ended(self._uplink.session))
 

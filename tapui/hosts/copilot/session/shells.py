@@ -89,6 +89,8 @@ class _Behind:
     call: dict[str, str]
     known: dict[str, Any] | None
     """Its shell, as the wire has it; None where that may be another's."""
+    is_awaited: bool = True
+    """Whether the CLI may wait for its end before it says `session.idle`."""
 
 
 @dataclass(slots=True)
@@ -128,6 +130,20 @@ class Shells:
         self._outputs.clear()
         for behind in self._behind.values():
             behind.known = None
+
+    def awaited(self) -> list[str]:
+        """Return the commands for whose end the CLI waits while its agent rests."""
+        commands = [
+            behind.call["command"]
+            for behind in self._behind.values()
+            if behind.is_awaited and behind.known is not None
+        ]
+        return commands[: limits.MAX_SHELLS]
+
+    def rested(self) -> None:
+        """The CLI has said `session.idle`: it waits for none of the commands that go on."""
+        for behind in self._behind.values():
+            behind.is_awaited = False
 
     def printed(self, call_id: str, sequence: int, text: str) -> None:
         """A command printed something."""

@@ -110,6 +110,8 @@ class Translator:
         self._is_ours = is_ours
         self._calls: OrderedDict[str, _Started] = OrderedDict()
         self.shells = Shells()
+        self._awaited: list[str] = []
+        """The commands in the background that were told last."""
         self.sent = SentPrompts()
         """What this host had sent: whose prompts these are is known by them."""
         self.permission_mode: str | None = None
@@ -328,7 +330,25 @@ class Translator:
     def _idle(self, event: CliEvent, data: Any) -> list[Message]:
         if event.agent_id is not None:
             return []
-        return self._event("session.idle", aborted=True if data.get("aborted") else None)
+        aborted = True if data.get("aborted") else None
+        return self.idle() + self._event("session.idle", aborted=aborted)
+
+    def idle(self) -> list[Message]:
+        """The CLI has said `session.idle`, maybe of a rest that was told before."""
+        self.shells.rested()
+        return self.waits()
+
+    def rests(self) -> list[Message]:
+        """The agent rests without `session.idle`: the CLI waits for commands in the background."""
+        return self.waits() + self._event("session.idle")
+
+    def waits(self) -> list[Message]:
+        """Tell for which commands in the background the CLI waits, where that has changed."""
+        awaited = self.shells.awaited()
+        if awaited == self._awaited:
+            return []
+        self._awaited = awaited
+        return [SessionUpdate(self.session_id, shells=awaited)]
 
     def _compacted(self, event: CliEvent, data: Any) -> list[Message]:
         return self._event(
@@ -541,7 +561,8 @@ class Translator:
     def _shell_ended(self, event: CliEvent, ended: dict[str, Any] | None) -> list[Message]:
         if ended is None:
             return []
-        return self._event("shell.completed", **ended, agentId=event.agent_id)
+        told = self._event("shell.completed", **ended, agentId=event.agent_id)
+        return told + (self.waits() if self._awaited else [])
 
     def _subagent_started(self, event: CliEvent, data: Any) -> list[Message]:
         call_id = data["toolCallId"]

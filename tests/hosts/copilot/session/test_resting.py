@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tapui.wire.host import SessionEvent
+from tapui.wire.host import SessionEvent, SessionUpdate
 from tests.hosts.cli_played import CliPlayed
 from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed
@@ -52,3 +52,47 @@ def test_between_two_prompts_it_does_not(cli: CliPlayed, gateway: GatewayPlayed)
     cli.agents = []
     pauses(cli, gateway, "t-3")
     until(lambda: idles(gateway) == [{}], what="rest after all")
+
+
+def goes_behind(cli: CliPlayed, call: str, command: str) -> None:
+    arguments = {"command": command, "mode": "async"}
+    cli.happens("s1", "tool.execution_start", toolCallId=call, toolName="bash", arguments=arguments)
+    result = {"content": f"<command started in background with shellId: {call}>"}
+    cli.happens("s1", "tool.execution_complete", toolCallId=call, success=True, result=result)
+
+
+def told_shells(gateway: GatewayPlayed) -> list[list[str]]:
+    told = gateway.of(SessionUpdate)
+    return [one.shells for one in told if one.shells is not None]
+
+
+def test_commands_that_go_on_behind_a_rest_are_told_until_they_end(
+    cli: CliPlayed, gateway: GatewayPlayed
+) -> None:
+    for call, command in (("c1", "npm run dev"), ("c2", "npm test")):
+        goes_behind(cli, call, command)
+    pauses(cli, gateway, "t-1")
+    until(lambda: told_shells(gateway) == [["npm run dev", "npm test"]], what="both")
+    exit_ = {"type": "shell_exit", "exitCode": 0, "shellId": "c2"}
+    cli.happens("s1", "tool.execution_start", toolCallId="r1", toolName="read_bash")
+    result = {"content": "", "contents": [exit_]}
+    ended = {"result": result, "shellExecution": {"exitCode": 0}}
+    cli.happens("s1", "tool.execution_complete", toolCallId="r1", success=True, **ended)
+    until(lambda: told_shells(gateway)[1:] == [["npm run dev"]], what="the one that is left")
+    cli.happens("s1", "session.idle", mode="interactive")  # nothing more is waited for
+    until(lambda: told_shells(gateway)[2:] == [[]], what="none")
+    goes_behind(cli, "c3", "npm run lint")
+    pauses(cli, gateway, "t-2")
+    until(lambda: told_shells(gateway)[3:] == [["npm run lint"]], what="only what is waited for")
+    cli.drop()
+    until(lambda: told_shells(gateway)[4:] == [[]], what="nothing is known any more")
+
+
+def test_a_command_that_the_cli_does_not_wait_for_is_not_told(
+    cli: CliPlayed, gateway: GatewayPlayed
+) -> None:
+    goes_behind(cli, "c1", "npm run dev")
+    cli.happens("s1", "assistant.turn_start", turnId="t-1")
+    cli.happens("s1", "session.idle", mode="interactive")
+    until(lambda: idles(gateway) == [{}], what="rest")
+    assert told_shells(gateway) == []
