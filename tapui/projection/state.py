@@ -24,6 +24,7 @@ from tapui.wire.subjects import (
     SpanCounts,
     SpanExport,
     Stream,
+    Subagent,
     ToolsOff,
     Unattached,
 )
@@ -187,6 +188,11 @@ def activity(session: Session) -> str:
     if session.asks_there and is_open(session):
         return "asks there"
     return WAITS_FOR_SHELL if session.shells and session.state == "idle" else session.state
+
+
+def subagent_name(subagent: Subagent) -> str:
+    """Return the name that a person is shown."""
+    return subagent.display_name or subagent.agent
 
 
 def is_local(session: Session) -> bool:

@@ -62,7 +62,8 @@ def test_now_in_a_subagent_names_it() -> None:
     day = Day()
     day.happen("user.message", content="go")
     day.start("t1", "task", description="look")
-    day.happen("subagent.started", remoteSessionId="k1", toolCallId="t1", agentName="reviewer")
+    named = {"agentName": "general-purpose", "agentDisplayName": "reviewer"}
+    day.happen("subagent.started", remoteSessionId="k1", toolCallId="t1", **named)
     assert now(day) == SessionNow("call", stamp(3), "reviewer", "look", "reviewer")
     day.start("c1", agent="k1", command="rg x")
     assert now(day) == SessionNow("call", stamp(5), "bash", "rg x", "reviewer")

@@ -52,6 +52,23 @@ async def test_a_subagent_at_work_has_a_row_with_what_it_does_and_how_full_it_is
         assert "-purpose  run" in asked, "the middle of the two names is left out"
 
 
+async def test_a_subagents_name_for_people_stands_in_its_row_and_in_its_request() -> None:
+    state = agents_world()
+    session = state.sessions["s1"]
+    names = {"r2": "sleep-finder\x1b[2J"}
+    agents = [replace(one, display_name=names.get(one.id)) for one in session.subagents]
+    state.sessions["s1"] = replace(session, subagents=agents)
+    async with running(state, size=(115, 36)) as rig:
+        assert row(rig.text, "sleep-finder").startswith("└ sleep-finder\\x1b[2J ! asks you")
+        assert row(rig.text, "reviewer").startswith("└ reviewer view")
+        assert "general-purpose" not in rig.text
+        (asked,) = [one for one in rig.text.splitlines() if "rg -l" in one and "left" in one]
+        assert "inder\\x1b[2J  run" in asked
+        await rig.press("1", "enter")
+        text = " ".join(rig.app.screen.query_one(Reader).text.split())
+        assert "sleep-finder\\x1b[2J (general-purpose) running" in text
+
+
 async def test_the_sheet_shows_an_agents_name_for_people_and_why_it_failed() -> None:
     state = agents_world()
     session = state.sessions["s1"]
@@ -65,7 +82,7 @@ async def test_the_sheet_shows_an_agents_name_for_people_and_why_it_failed() -> 
     async with running(state, size=(120, 36)) as rig:
         await rig.press("1", "enter")
         text = " ".join(rig.app.screen.query_one(Reader).text.split())
-        assert "Security review failed: the model was away" in text
+        assert "Security review (security-review) failed: the model was away" in text
 
 
 async def test_the_sheet_of_a_session_lists_its_subagents() -> None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 from tapui.projection.changes import changes
 from tapui.projection.paragraphs import Paragraph, readable, title, value
-from tapui.projection.state import State
+from tapui.projection.state import State, subagent_name
 from tapui.text import cut
 from tapui.wire.subjects import Approval
 from tapui.wire.turns import StepKind
@@ -265,7 +265,7 @@ def agent_name(state: State, approval: Approval) -> str:
     session = state.sessions.get(approval.session_id or "")
     if agent is None or session is None:
         return ""
-    return next((one.agent for one in session.subagents if one.id == agent), agent)
+    return next((subagent_name(one) for one in session.subagents if one.id == agent), agent)
 
 
 def changed_lines(approval: Approval) -> str:

@@ -235,7 +235,8 @@ def _agent_started(session: LiveTurns, data: Data, at: str) -> None:
     step.condense()
     step.kind = "subagent"
     step.agent = agent
-    step.tool = _text(data, "agentName")[: limits.MAX_NAME]
+    name = _text(data, "agentDisplayName") or _text(data, "agentName")
+    step.tool = one_line(name)[: limits.MAX_NAME]
     step.summary = one_line(_text(data, "description")) or step.summary
     session.agents[agent] = step
 

@@ -20,7 +20,7 @@ from tapui.projection.proof import (
     waits_for_shell,
 )
 from tapui.projection.requests.permissions import by_rule, rule_name
-from tapui.projection.state import model_words
+from tapui.projection.state import model_words, subagent_name
 from tapui.projection.summary import within
 from tapui.projection.turns import usage as used
 from tapui.projection.turns.session import LiveTurns
@@ -410,7 +410,8 @@ def _subagents(view: View, session: subjects.Session) -> list[Paragraph]:
     for one in reversed(session.subagents):
         step = of_agent.get(one.id)
         words = (
-            f"{times.moment(one.started_at)}  {' '.join((one.display_name or one.agent).split())}",
+            f"{times.moment(one.started_at)}  {' '.join(subagent_name(one).split())}",
+            "" if subagent_name(one).casefold() == one.agent.casefold() else f"({one.agent})",
             _state_of(one),
             f"context {context_words(one.context)}" if one.context is not None else "",
             quantity(step.calls, "call") if step is not None else "",

@@ -10,7 +10,7 @@ from textual import work
 from textual.binding import BindingType
 
 from tapui import times
-from tapui.projection.state import is_local, is_open, listed
+from tapui.projection.state import is_local, is_open, listed, subagent_name
 from tapui.projection.turns.turn import LiveTurn
 from tapui.projection.words import can_stop, context_share, unsupervised
 from tapui.tower.app.services import FolderHead, SessionStore, StoreFault
@@ -505,7 +505,9 @@ def _glyph(stands: SessionStatus, *, is_beside: bool) -> tuple[str, str]:
 def _agent_row(
     view: View, session: Session, agent: Subagent, stands: SessionStatus, *, is_beside: bool
 ) -> Row:
-    name = f"{agent.agent}: {stands.now}" if is_beside and stands.now else agent.agent
+    name = called = subagent_name(agent)
+    if is_beside and stands.now:
+        name = f"{called}: {stands.now}"
     now = "" if is_beside else stands.now
     return Row(
         f"{_AGENT}{session.id}\n{agent.id}",
@@ -518,7 +520,7 @@ def _agent_row(
             Cell(session_status.for_how_long(stands, view.now), "muted"),
             _fullness(agent.context),
         ),
-        calls_out=_calls_out(stands, agent.agent),
+        calls_out=_calls_out(stands, called),
         indent=2,
     )
 

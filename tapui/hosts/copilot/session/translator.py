@@ -569,12 +569,14 @@ class Translator:
         started = self._calls.get(call_id)
         args = started.args if started is not None else None
         description = args.get("description") if isinstance(args, dict) else None
+        # What its agent calls it: the name of its kind is the same for several at once.
+        name = text_of(args, "name") or text_of(data, "agentDisplayName") or ""
         return self._event(
             "subagent.started",
             remoteSessionId=event.agent_id or call_id,
             toolCallId=call_id,
             agentName=data["agentName"],
-            agentDisplayName=_cut(text_of(data, "agentDisplayName") or "") or None,
+            agentDisplayName=_cut(name) or None,
             description=_cut(description) if isinstance(description, str) else None,
         )
 
@@ -588,6 +590,7 @@ class Translator:
                     remoteSessionId=task.get("id"),
                     toolCallId=task.get("toolCallId"),
                     agentName=task.get("agentType"),
+                    agentDisplayName=_cut(text_of(task, "displayName") or "") or None,
                 )
         return told
 

@@ -274,6 +274,20 @@ def test_a_subagent_says_what_it_is_for_and_what_it_took(translator: Translator)
     assert (said["durationMs"], said["tokens"], said["calls"]) == (1500.0, 300, 3)
 
 
+def test_a_subagent_has_the_name_that_its_agent_gave_it(translator: Translator) -> None:
+    args = {"name": "sleep-finder", "agent_type": "general-purpose", "prompt": "…"}
+    translator.translate(recorded("tool.execution_start", {
+        "toolCallId": CALL, "toolName": "task", "arguments": args,
+    }))  # fmt: skip
+    names = {"agentName": "general-purpose", "agentDisplayName": "General Purpose"}
+    begun = recorded("subagent.started", {**names, "toolCallId": CALL}, agent="k1")
+    ((_, said),) = told(translator.translate(begun))
+    assert (said["agentName"], said["agentDisplayName"]) == ("general-purpose", "sleep-finder")
+    task = {"type": "agent", "id": "k2", "agentType": "explore", "displayName": "Explore"}
+    ((_, said),) = told(translator.subagents([{**task, "status": "running"}]))
+    assert (said["agentName"], said["agentDisplayName"]) == ("explore", "Explore")
+
+
 def test_compaction_and_the_end_of_a_stopped_turn(translator: Translator) -> None:
     data = {"success": True, "preCompactionTokens": 90, "tokensRemoved": 60}
     done = recorded("session.compaction_complete", data)
