@@ -48,6 +48,25 @@ def test_turns_that_ended_meanwhile_are_counted_with_what_they_used_and_changed(
     assert found.files == [FileChange("x", 5, 2), FileChange("y")]
 
 
+@pytest.mark.parametrize(
+    ("waiting", "words"),
+    [
+        (0, "2 turns still running"),
+        (1, "1 turn still running, 1 asks you"),
+        (2, "2 turns ask you"),
+    ],
+)
+def test_a_turn_that_asks_is_not_still_running(waiting: int, words: str) -> None:
+    turns: dict[str, LiveTurns] = {}
+    for number in range(2):
+        state = "waiting" if number < waiting else "running"
+        turn = Turn(head(1, "a", 300, None, session_id=f"s{number}"), [step("1.1", state=state)])
+        turns |= told(turn, session_id=f"s{number}")
+    found = digest(State(turns=turns), {}, START - 1000, START)
+    assert (found.running, found.asking) == (2, waiting)
+    assert [one.text for one in digest_parts(found)] == [words]
+
+
 def test_what_a_turn_had_used_before_is_not_counted() -> None:
     before = State(turns=told(Turn(head(1, "a", 5000, None, usage=Usage(10, 4, 0.25)))))
     turn = Turn(head(1, "a", 5000, 4500, usage=Usage(13, 5, 0.75)))

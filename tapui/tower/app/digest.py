@@ -45,7 +45,8 @@ happened meanwhile."""
 class Digest:
     """What happened from `since` until `until`, in seconds since the epoch.
 
-    `ended` are the turns that ended, oldest first; `running` counts those that go on. `usage` is
+    `ended` are the turns that ended, oldest first; `running` counts those that go on, `asking`
+    those of them that wait for the person. `usage` is
     what all these turns used meanwhile, `files` what they changed from their beginning, and
     `more_files` how many more. `waited` is for how many seconds something waited for the person,
     `waiting` counts what still does.
@@ -56,6 +57,7 @@ class Digest:
     until: float
     ended: list[LiveTurn] = field(default_factory=list)
     running: int = 0
+    asking: int = 0
     steps: Counter[StepState] = field(default_factory=Counter)
     files: list[FileChange] = field(default_factory=list)
     more_files: int = 0
@@ -126,6 +128,7 @@ def digest(
         until=until,
         ended=sorted(ended, key=lambda turn: turn.ended_at or ""),
         running=len(running),
+        asking=sum(turn.told_state()[0] == "waiting" for turn in running),
         steps=counted_since(state, start),
         files=list(files.values()),
         more_files=more,
@@ -385,7 +388,8 @@ def digest_parts(summary: Digest) -> list[Paragraph]:
         "failed": failed,
         "stopped": stopped,
         "of unknown end": states.total(),
-        "still running": summary.running,
+        "still running": summary.running - summary.asking,
+        "asks you" if summary.asking == 1 else "ask you": summary.asking,
     }
     if words := _turns_words(outcomes):
         parts.append(Paragraph(words))
