@@ -6,7 +6,7 @@ Here as everywhere in the projection nothing is made safe yet.
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
-from tapui.projection.state import WAITS_FOR_SHELL, State, activity, is_local, is_open
+from tapui.projection.state import WAITS_FOR_SHELL, State, activity, is_local, is_open, is_waiting
 from tapui.projection.summary import one_line
 from tapui.projection.turns.session import LiveTurns
 from tapui.projection.turns.turn import LiveTurn
@@ -69,6 +69,12 @@ def is_at_work(state: State, session: Session) -> bool:
     )
 
 
+def is_asking(state: State, session: Session) -> bool:
+    """Return whether a request of a session waits for the person."""
+    requests = state.approvals.values()
+    return any(one.session_id == session.id and is_waiting(one) for one in requests)
+
+
 def newest_record(turns: LiveTurns) -> SessionRecord | None:
     """Return how a session stands; None where no turn changed a file.
 
@@ -123,6 +129,8 @@ def is_proven(proof: TurnProof | None) -> bool:
 
 def activity_word(state: State, session: Session) -> str:
     """Return what a session is at in a word or two: `busy`, `idle`, `done ○` …"""
+    if is_open(session) and not session.silent and is_asking(state, session):
+        return "asks you"
     record = record_of(state, session)
     if record is not None and not session.silent:
         return record.word

@@ -130,6 +130,37 @@ def test_status_says_that_it_was_denied(
     assert "failed" not in told
 
 
+@pytest.mark.parametrize("kind", ["permission", "userInput"])
+def test_status_says_of_a_call_and_its_session_that_they_ask(
+    agent: Agent, kind: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent.begin("Ask me")
+    call = agent.start("pytest -q")
+    detail = {"kind": "shell", "fullCommandText": "pytest -q", "question": "Which port?"}
+    told = {"id": "r9", "kind": kind, "detail": detail | {"toolCallId": call}}
+    state = agent.talk.gateway.state
+
+    def lines() -> list[str]:
+        snapshot = TowerSnapshot(1, state.snapshot(), run="run-1", towers=1)
+        monkeypatch.setattr(overview, "glance", lambda *_args, **_fields: snapshot)
+        gateway = FoundGateway("ws://localhost:9400", 9400, 1, "1.0", "", Path("/dev/null"))
+        overview.show(gateway, None)
+        shown = capsys.readouterr().out.splitlines()
+        return [line for line in shown if line.strip().startswith((agent.session, *state.calls))]
+
+    assert [("busy" in line, "running" in line) for line in lines()] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+    agent.host.say(type="approval.request", sessionId=agent.session, **told)
+    assert len(lines()) == 2
+    for line in lines():
+        assert "asks you" in line
+        assert "busy" not in line
+        assert "running" not in line
+    agent.host.say(type="approval.withdraw", id="r9", decidedBy="cli", decision="approve")
+    assert not [line for line in lines() if "asks you" in line]
+
+
 def test_the_proof_of_the_session_has_no_check_that_failed(agent: Agent) -> None:
     state = agent.talk.gateway.state
     turns, session = state.turns["s2"], state.sessions["s2"]

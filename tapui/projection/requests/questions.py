@@ -14,7 +14,9 @@ from tapui.projection.state import State
 from tapui.wire.subjects import Approval
 
 _ANSWER = Option("allow", "send this answer", "sends this answer")
-_TOLD = frozenset({"question", "message", "choices", "allowFreeform", "requestedSchema", "refusal"})
+_TOLD = frozenset(
+    {"question", "message", "choices", "allowFreeform", "requestedSchema", "refusal", "toolCallId"}
+)
 
 
 class _AsksForAnAnswer(RequestKind):

@@ -65,6 +65,8 @@ def _asked(session: LiveTurns, approval: Approval, about: str, at: str) -> None:
     if kind is None:
         return
     call_id, agent = _id(detail, "toolCallId"), _id(detail, "agentId")
+    if approval.kind != "permission":
+        call_id = None  # a question has a step of its own, with its answer
     step = None
     if call_id is not None:
         step = session.open.get(call_id) or session.reopened(call_id)

@@ -7,7 +7,7 @@ stands meanwhile, and the first answer closes it.
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from tapui.hosts.copilot.connection import AttachError, CliSession
+from tapui.hosts.copilot.connection import AttachError, CliSession, text_of
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
@@ -19,7 +19,7 @@ _KINDS: dict[str, Kind] = {
     "elicitation.requested": "elicitation",
     _PLAN: "elicitation",
 }
-_LEFT_OUT = frozenset({"requestId", "toolCallId"})
+_LEFT_OUT = frozenset({"requestId"})
 _REASON = 4_000
 """Characters of what the person said with a denial."""
 _THEN = {
@@ -100,6 +100,8 @@ class Questions:
         detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
         self._shown[request_id] = event, detail
         shown = plan_form(detail) if event == _PLAN else detail
+        if (call_id := text_of(detail, "toolCallId")) is not None:
+            shown = {**shown, "toolCallId": call_id}
         if event == "elicitation.requested":
             shown = _other_answers(detail)
         if agent_id is not None:

@@ -75,6 +75,17 @@ def test_an_answer_in_the_cli_says_what_it_was(
     assert sent[1] == ApprovalWithdraw("r1", "cli", decision, reason)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("asked", ["exit_plan_mode", "elicitation", "user_input"])
+def test_a_question_names_the_call_that_asks(asked: str) -> None:
+    sent: list[Message] = []
+    data = {"requestId": "r1", "toolCallId": "c7", "message": "?"}
+    Questions(uplink(sent)).asked(f"{asked}.requested", "r1", data)
+    (request,) = sent
+    assert isinstance(request, ApprovalRequest)
+    detail = msgspec.json.decode(request.detail)
+    assert (detail["toolCallId"], "requestId" in detail) == ("c7", False)
+
+
 @pytest.mark.parametrize(
     ("result", "source", "withdrawn"),
     [
