@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec import Raw
+from msgspec.structs import replace
 from textual.events import AppBlur, AppFocus, Key
 
 from tapui.projection.state import State
@@ -21,7 +22,9 @@ from tapui.tower.app.digest import (
 from tapui.tower.app.view import View
 from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.sessions.session_detail import SessionDetail
+from tapui.tower.sessions.sessions_pane import SessionsPane
 from tapui.tower.sessions.tell_line import TellInput
+from tapui.tower.table.table import Table
 from tapui.wire import events as ev
 from tapui.wire.turns import FileChange, SessionTurns, Turn, Usage
 from tests.tower.running import Running, on_top, running
@@ -277,6 +280,58 @@ async def test_each_row_opens_what_it_is_about() -> None:
         assert "npm test" in rig.text
         await rig.press("colon", *"while you were", "enter", "end", "up", "enter")
         assert isinstance(on_top(rig.app), SessionDetail)
+
+
+async def open_row(rig: Running, text: str) -> None:
+    """Press Enter on the row of the digest that has this text."""
+    assert isinstance(rig.app.screen, DigestScreen)
+    rows = [row for row in rig.app.screen.query_one(Table).rows if row.key]
+    place = next(place for place, row in enumerate(rows) if text in row.texts[0])
+    await rig.press("home", *["down"] * place, "enter")
+    await rig.turn(2)
+
+
+async def test_a_row_opens_its_own_request_while_another_stands_in_the_detail() -> None:
+    begin, then = State(sessions=eventful().sessions), eventful(-50)
+    detail = {"kind": "shell", "fullCommandText": "make all"}
+    begin.approvals["r0"] = approval("r0", "permission", detail, session_id="s1")
+    then.approvals = begin.approvals | then.approvals
+    async with running(begin, size=(160, 40)) as rig:
+        await rig.press("1", "a")
+        rig.clock.turn(AWAY + 1)
+        rig.app.view.state = then
+        await rig.press("x")
+        await open_row(rig, "rm -rf build")
+        opened = on_top(rig.app)
+        assert isinstance(opened, RequestDetail)
+        assert opened.key == "r1"
+        await rig.press("escape", "colon", *"while you were", "enter")
+        await open_row(rig, "make all")
+        shown = rig.app.main.detail_area
+        assert len(rig.app.screen_stack) == 1
+        assert isinstance(shown.detail, RequestDetail)
+        assert (shown.detail.key, shown.has_keys) == ("r0", True)
+        assert rig.feed.sent == []
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 40)])
+async def test_a_row_opens_what_happened_in_a_session_that_ended(size: tuple[int, int]) -> None:
+    state = eventful(-50)
+    for id_ in ("s2", "s3"):
+        over = {"state": "ended", "ended_at": at(-100), "reason": "the session ended in the CLI"}
+        state.sessions[id_] = replace(state.sessions[id_], **over)
+    async with running(State(sessions=eventful().sessions), size=size) as rig:
+        await come_back(rig, state)
+        await open_row(rig, "npm test")
+        assert "2 Turns: Failed" in rig.text
+        assert "npm test" in rig.text
+        await rig.press("colon", *"while you were", "enter")
+        await open_row(rig, "5 files changed")
+        assert "2 Turns: Changed" in rig.text
+        await rig.press("1", "home", "end")
+        sessions = rig.app.main.current
+        assert isinstance(sessions, SessionsPane)
+        assert sorted(sessions.shown_keys()) == ["s1", "s4"], "it is in the way no longer"
 
 
 async def test_a_goes_to_the_request_at_once_and_decides_nothing() -> None:

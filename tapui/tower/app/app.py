@@ -239,7 +239,7 @@ class TowerApp(BaseApp):
 
     def _open_away(self, target: "AwayTarget") -> None:
         if target.kind == "request":
-            self.call_later(self.main.answer, target.key)
+            self.call_later(partial(self.main.answer, target.key, is_chosen=True))
         elif target.kind == "turn":
             self.call_later(self.show_turn, target.session_id, target.key)
         elif target.kind == "call":

@@ -271,18 +271,21 @@ class MainScreen(LeanScreen[object]):
     async def action_into_detail(self) -> None:
         await self.detail_area.enter()
 
-    async def answer(self, approval_id: str) -> None:
+    async def answer(self, approval_id: str, *, is_chosen: bool = False) -> None:
         """Show a request in the detail, with the keys; where that has no place, or is too low for
         it, in a sheet.
 
-        A request that stands in the detail already, and waits, is the one that is answered.
+        A request that stands in the detail already, and waits, is the one that is answered. One
+        that the person has chosen has a sheet then, and that one stays as it is.
         """
         from tapui.tower.requests.request_detail import RequestDetail
 
         detail, known = RequestDetail(approval_id), self.detail_area.detail
-        if self.area.has_detail and isinstance(known, RequestDetail) and known.is_open:
+        stands = isinstance(known, RequestDetail) and known.is_open
+        is_other = is_chosen and known is not None and known.key != approval_id
+        if self.area.has_detail and stands and not is_other:
             await self.detail_area.enter()
-        elif self.area.has_detail:
+        elif self.area.has_detail and not stands:
             await self.detail_area.enter(detail)
         else:
             self.app.push_screen(Sheet(self._for_sheet(approval_id)))

@@ -106,6 +106,9 @@ the row) one text.
         super().__init__()
         self._pinned: list[str] = []
         self._first: FirstActions | None = None
+        self._sought = ""
+        """The session that was gone to from elsewhere: it has a row, also where it ended long ago,
+        until another one is selected."""
 
     @property
     def _columns(self) -> tuple[Column, ...]:
@@ -156,7 +159,7 @@ the row) one text.
         for session in listed(view.state.sessions.values()):
             gone = times.since(session.ended_at, view.now)
             is_past = session.state == "ended" and (gone is None or gone >= ENDED_SHOWN)
-            if is_past and not view.has_unseen_end(session):
+            if is_past and session.id != self._sought and not view.has_unseen_end(session):
                 continue
             stands = session_status.of_session(
                 view.state,
@@ -186,6 +189,9 @@ the row) one text.
 
     def moved(self, *, is_own: bool) -> None:
         del is_own
+        session = self._session()
+        if session is None or session.id != self._sought:
+            self._sought = ""
         self._choose()
 
     @property
@@ -198,6 +204,9 @@ the row) one text.
         self.tower.view.choose_session(session.id if session is not None else "")
 
     def select_session(self, session_id: str) -> None:
+        self._sought = session_id
+        if session_id not in self.shown_keys():
+            self.show_again()
         self.table.select(session_id)
         self._choose()
 
