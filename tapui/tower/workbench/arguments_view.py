@@ -108,9 +108,10 @@ _ROWS = 6
 """Choices of a list that are in sight."""
 
 
-class ChoiceList(Static, can_focus=True):
+class ChoiceList(ChoiceLine, inherit_bindings=False):
     """Choices below each other: of one that stands out, or of `several`, which Space chooses and
-    takes back. `value` is the choice, or a list of them, as JSON; "" for none."""
+    takes back. `value` is the choice, or a list of them, as JSON; "" for none, unless that
+    `is_given`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "step(-1)", "Previous", show=False),
@@ -128,13 +129,10 @@ class ChoiceList(Static, can_focus=True):
         is_several: bool = False,
         is_given: bool = False,
     ) -> None:
-        super().__init__("", markup=False)
-        self._choices, self._is_several = tuple(choices), is_several
-        self._is_given, self._is_aimed = is_given, False
-        named = names or [""] * len(choices)
-        self._names = [name or _name(choice) for choice, name in zip(choices, named, strict=True)]
+        first = next((choice for choice in choices if choice in chosen), "")
+        super().__init__(choices, first, names, can_be_unset=False)
+        self._is_several, self._is_given, self._is_aimed = is_several, is_given, False
         self._chosen = [choice for choice in self._choices if choice in chosen]
-        self._at = self._choices.index(self._chosen[0]) if self._chosen else 0
 
     @property
     def value(self) -> str:
@@ -142,10 +140,14 @@ class ChoiceList(Static, can_focus=True):
             return f"[{', '.join(self._chosen)}]" if self._chosen or self._is_given else ""
         return self._chosen[0] if self._chosen else ""
 
+    @property
+    def _first(self) -> int:
+        """The choice in the first row."""
+        return min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
+
     def render(self) -> Content:
-        first = min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
         lines = []
-        for at in range(first, min(first + _ROWS, len(self._choices))):
+        for at in range(self._first, min(self._first + _ROWS, len(self._choices))):
             is_chosen = self._choices[at] in self._chosen
             boxes = ("[x] " if is_chosen else "[ ] ") if self._is_several else ""
             sign = boxes or ("● " if is_chosen else "○ ")
@@ -173,38 +175,31 @@ class ChoiceList(Static, can_focus=True):
         self._chosen = [choice for choice in self._choices if choice in wanted]
         self._is_given, self._is_aimed = True, False
         self.refresh()
-        self.post_message(ChoiceLine.Changed())
+        self.post_message(self.Changed())
 
     def action_submit(self) -> None:
         if not self._is_several and self._is_aimed and self._choices[self._at] not in self._chosen:
             self.action_choose()
-        self.post_message(ChoiceLine.Submitted())
+        super().action_submit()
 
     def on_key(self, event: Key) -> None:
-        """A letter goes to the next choice that begins with it, and takes it if it is the one."""
-        if event.key in ("left", "right"):
+        if event.key in ("left", "right"):  # these would leave the request
             event.stop()
             event.prevent_default()
-        if event.character is None or not event.is_printable or event.key == "space":
-            return
-        event.stop()
-        event.prevent_default()
-        count = len(self._names)
-        for away in range(1, count + 1):
-            at = (self._at + away) % count
-            if self._names[at].casefold().startswith(event.character.casefold()):
-                self._at = at
-                if not self._is_several and self._choices[at] not in self._chosen:
-                    self.action_choose()
-                self.refresh()
-                return
 
     def on_click(self, event: Click) -> None:
         event.stop()
+        event.prevent_default()
         self.focus()
-        first = min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
         if event.y < min(_ROWS, len(self._choices)):
-            self._at = first + event.y
+            self._at = self._first + event.y
+            self.action_choose()
+
+    def _go(self, at: int) -> None:
+        """A letter goes to the next choice that begins with it, and takes it if it is the one."""
+        self._at = at
+        self.refresh()
+        if not self._is_several and self._choices[at] not in self._chosen:
             self.action_choose()
 
 
