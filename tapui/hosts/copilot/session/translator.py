@@ -584,7 +584,8 @@ class Translator:
         """Return messages about tasks (`tasks.list`) that are subagents at work."""
         told: list[Message] = []
         for task in tasks:
-            if task.get("type") == "agent" and task.get("status") in ("running", "idle"):
+            # One that is idle has answered, and would work again only if it were told something.
+            if task.get("type") == "agent" and task.get("status") == "running":
                 told += self._event(
                     "subagent.started",
                     remoteSessionId=task.get("id"),
