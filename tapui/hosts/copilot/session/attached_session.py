@@ -149,7 +149,7 @@ class AttachedSession:
         self._live_text = LiveText(own)
         self._live_output = LiveOutput(own)
         self._idle_detector = IdleDetector(own, self._rests)
-        self._usage = UsageTold(own, translator.compacts)
+        self._usage = UsageTold(own, translator.context_info)
         self._objective = objective_told(own)
         self._todos = todos_told(own)
         self._asked_there: list[str] = []

@@ -18,7 +18,7 @@ from tapui.hosts.copilot.session.prompts import (
     notice_words,
 )
 from tapui.hosts.copilot.session.shells import Shells, exit_code, result_type
-from tapui.hosts.copilot.session.usage import credits_of
+from tapui.hosts.copilot.session.usage import credits_of, number_of
 from tapui.projection.summary import summary
 from tapui.text import cut
 from tapui.wire import limits
@@ -300,13 +300,16 @@ class Translator:
         used, limit = int(data["currentTokens"]), int(data["tokenLimit"])
         if event.agent_id is not None:
             return self._event("session.context", tokens=used, limit=limit, agentId=event.agent_id)
+        self._is_full(used, limit, data)
+        return self._context_now()
+
+    def _is_full(self, used: int, limit: int, data: Any) -> None:
         self._in_use = used, limit
         self._filled = {
             "system": data.get("systemTokens"),
             "tools": data.get("toolDefinitionsTokens"),
             "conversation": data.get("conversationTokens"),
         }
-        return self._context_now()
 
     def _context_now(self) -> list[Message]:
         if self._in_use is None:
@@ -320,12 +323,15 @@ class Translator:
             **self._filled,
         )
 
-    def compacts(self, at: int | None) -> list[Message]:
-        """The CLI makes the context smaller at so many tokens; None where it does not say."""
-        if at == self._compacts_at:
-            return []
-        self._compacts_at = at
-        return self._context_now()
+    def context_info(self, info: Any) -> list[Message]:
+        """Take what the CLI says of the context when it is asked: at how many tokens it is made
+        smaller and, until an event has told it, how full it is."""
+        at, was = number_of(info, "compactionThreshold"), (self._compacts_at, self._in_use)
+        self._compacts_at = None if at is None else int(at)
+        tokens, limit = number_of(info, "totalTokens"), number_of(info, "limit")
+        if self._in_use is None and tokens and limit:
+            self._is_full(int(tokens), int(limit), info)
+        return self._context_now() if was != (self._compacts_at, self._in_use) else []
 
     def _idle(self, event: CliEvent, data: Any) -> list[Message]:
         if event.agent_id is not None:

@@ -1,5 +1,5 @@
-"""What the CLI says that a session used since its beginning and may still use, and when it compacts
-by itself."""
+"""What the CLI says that a session used since its beginning and may still use, and how full its
+context is."""
 
 import asyncio
 import math
@@ -32,11 +32,9 @@ class UsageTold:
     know the question is not asked again: then what its events tell is added up.
     """
 
-    def __init__(
-        self, uplink: SessionUplink, compacts: Callable[[int | None], list[Message]]
-    ) -> None:
+    def __init__(self, uplink: SessionUplink, context_info: Callable[[Any], list[Message]]) -> None:
         self._uplink = uplink
-        self._compacts = compacts
+        self._context_info = context_info
         self._has_totals = True
         self._has_threshold = True
         self._is_threshold_known = False
@@ -119,9 +117,8 @@ class UsageTold:
             self._uplink.unanswered(error)
             return
         info = told.get("contextInfo")
-        at = number_of(info, "compactionThreshold")
         self._is_threshold_known = info is not None  # before its first turn the CLI has none
-        for message in self._compacts(None if at is None else int(at)):
+        for message in self._context_info(info):
             self._uplink.send(message)
 
 

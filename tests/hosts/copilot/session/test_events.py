@@ -354,19 +354,48 @@ def test_context_use_is_the_sessions_or_a_childs(translator: Translator) -> None
 
 
 def test_the_context_is_told_again_once_its_threshold_is_known(translator: Translator) -> None:
-    assert translator.compacts(100_000) == []
+    assert translator.context_info({"compactionThreshold": 100_000}) == []
     use = {"currentTokens": 12469, "messagesLength": 6, "tokenLimit": 128000}
     known = {"tokens": 12469, "limit": 128000, "compactsAt": 100_000}
     assert told(translator.translate(recorded("session.usage_info", use))) == [
         ("session.context", known)
     ]
-    assert translator.compacts(100_000) == []
-    assert told(translator.compacts(90_000)) == [
+    assert translator.context_info({"compactionThreshold": 100_000}) == []
+    assert told(translator.context_info({"compactionThreshold": 90_000})) == [
         ("session.context", {**known, "compactsAt": 90_000})
     ]
-    assert told(translator.compacts(None)) == [
+    assert told(translator.context_info(None)) == [
         ("session.context", {"tokens": 12469, "limit": 128000})
     ]
+
+
+def test_how_full_the_context_is_is_asked_for_until_an_event_has_told_it(
+    translator: Translator,
+) -> None:
+    info = {
+        "compactionThreshold": 100_000,
+        "conversationTokens": 4_000,
+        "limit": 128_000,
+        "systemTokens": 6_000,
+        "toolDefinitionsTokens": 2_000,
+        "totalTokens": 12_000,
+    }
+    found = {"tokens": 12_000, "limit": 128_000, "compactsAt": 100_000}
+    filled = {"system": 6_000, "tools": 2_000, "conversation": 4_000}
+    assert told(translator.context_info(info)) == [("session.context", {**found, **filled})]
+    assert translator.context_info({**info, "totalTokens": 99_000}) == []
+    use = {"currentTokens": 12469, "messagesLength": 6, "tokenLimit": 128000}
+    translator.translate(recorded("session.usage_info", use))
+    assert told(translator.context_info({**info, "compactionThreshold": 90_000})) == [
+        ("session.context", {"tokens": 12469, "limit": 128000, "compactsAt": 90_000})
+    ]
+
+
+@pytest.mark.parametrize(
+    "info", [None, 7, {}, {"totalTokens": 0, "limit": 9}, {"totalTokens": 1e999, "limit": "x"}]
+)
+def test_a_context_that_is_not_told_is_not_known(translator: Translator, info: Any) -> None:
+    assert translator.context_info(info) == []
 
 
 @pytest.mark.parametrize(
