@@ -260,13 +260,15 @@ class ModeResult(Message, tag="mode.result"):
 
 
 class ApprovalRequest(Message, tag="approval.request"):
-    """Something in the session waits for the person. `timeout` is milliseconds."""
+    """Something in the session waits for the person. `timeout` is milliseconds, and so is `waited`:
+    how long it waits already."""
 
     id: Id
     session_id: Id
     kind: Literal["permission", "userInput", "elicitation"]
     detail: Raw = Raw(b"{}")
     timeout: Number | None = None
+    waited: Number | None = None
 
 
 class ApprovalAskResult(Message, tag="approval.ask.result"):

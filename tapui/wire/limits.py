@@ -257,6 +257,8 @@ PAIRING_LINE_INTERVAL = 30.0
 BIND_ALL_TIMEOUT = 120.0
 HOST_APPROVAL_TIMEOUT = 24 * 3600.0
 """A host's request without a `timeout` lives until it is settled, or so long."""
+MAX_WAITED = 365 * 24 * 3600.0
+"""How long a request may have waited before the gateway hears of it."""
 MODE_SET_TIMEOUT = 10.0
 """How long a host may take to answer `mode.set`."""
 

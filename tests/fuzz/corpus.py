@@ -156,7 +156,7 @@ MESSAGES: list[Json] = [
     {"type": "approval.ask.result", "id": "a-1", "outcome": "deny", "reason": "r",
      "decidedBy": "cli"},
     {"type": "approval.request", "id": "r1", "sessionId": "s1", "kind": "permission",
-     "detail": {"x": 1}, "timeout": 60000},
+     "detail": {"x": 1}, "timeout": 60000, "waited": 36000},
     {"type": "approval.withdraw", "id": "r1", "decidedBy": "cli"},
     {"type": "session.sent", "sessionId": "s8", "ok": False, "error": "gone"},
     {"type": "host.notice", "message": "m", "level": "warning"},

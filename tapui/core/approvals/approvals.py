@@ -101,11 +101,13 @@ class Approvals:
         session_id: str | None = None,
         provider: str | None = None,
         size: int = 0,
+        waited: float = 0.0,
         asked: AskedFor | None = None,
         rule: AppliedRule | None = None,
         judged: Judged | None = None,
     ) -> WaitingApproval:
-        """Open an approval that expires in `timeout` seconds; `size` is the detail's, in bytes.
+        """Open an approval that expires in `timeout` seconds, and was asked for `waited` seconds
+        ago; `size` is the detail's, in bytes.
 
         `judged` is what rules say of it, and `rule` the one that decides.
         """
@@ -114,7 +116,7 @@ class Approvals:
             kind=kind,
             state="waiting",
             detail=detail,
-            created_at=self._clock.timestamp(),
+            created_at=self._clock.timestamp(-waited),
             expires_at=self._clock.timestamp(timeout),
             session_id=session_id,
             provider=provider,
@@ -130,7 +132,7 @@ class Approvals:
             on_withdrawn,
             size=size,
             asked=asked,
-            began=self._clock.now,
+            began=self._clock.now - waited,
         )
         waiting.deadline = self._deadlines.add(self._clock.now + timeout, Due.APPROVAL, waiting)
         self.waiting[view.id] = waiting

@@ -572,6 +572,9 @@ class HostConversation(CorePart):
                     ErrorCode.INVALID_JSON, "timeout: must be a number of milliseconds above 0"
                 )
             timeout = min(timeout, message.timeout / 1000)
+        waited = (message.waited or 0) / 1000
+        if not (isfinite(waited) and waited >= 0):
+            raise WireError(ErrorCode.INVALID_JSON, "waited: must be a number of milliseconds")
         fields = decode_as(detail, dict[str, Any], "detail")
         asked = self.policies.asked(session, fields) if message.kind == "permission" else None
         verdict, rule, judged = None, None, None
@@ -589,6 +592,7 @@ class HostConversation(CorePart):
             on_withdrawn=self._withdrawn,
             session_id=session.id,
             size=len(memoryview(detail)),
+            waited=min(waited, limits.MAX_WAITED),
             asked=asked,
             rule=rule,
             judged=judged,

@@ -167,6 +167,26 @@ def test_a_timeout_is_above_zero(scene: Scene, timeout: Any) -> None:
     assert (error["code"], error["id"]) == ("INVALID_JSON", "r")
 
 
+def test_a_request_that_waited_before_tapui_came_waits_since_then(scene: Scene) -> None:
+    approval = ask(scene, waited=36_000)
+    asked = scene.talk.events("approval.requested")[-1]["approval"]
+    assert asked["createdAt"] == "2025-12-31T23:59:25.000000Z"
+    assert asked["expiresAt"] == "2026-01-02T00:00:01.000000Z"
+    scene.talk.wait(2)
+    decide(scene.tower, approval)
+    assert scene.talk.events("approval.decided")[-1]["approval"]["duration"] == 38_000
+    ask(scene, "r2", waited=1e300)
+    assert scene.talk.events("approval.requested")[-1]["approval"]["createdAt"][:4] == "2025"
+
+
+@pytest.mark.parametrize("waited", [-1, "36"])
+def test_how_long_it_waited_is_no_time_to_come(scene: Scene, waited: Any) -> None:
+    error = scene.host.error(
+        type="approval.request", id="r", sessionId="s1", kind="permission", waited=waited
+    )
+    assert (error["code"], error["id"]) == ("INVALID_JSON", "r")
+
+
 def test_a_request_that_was_answered_elsewhere_is_withdrawn(scene: Scene) -> None:
     approval = ask(scene)
     assert scene.host.ask(type="approval.withdraw", id="r1", decidedBy="cli") == []

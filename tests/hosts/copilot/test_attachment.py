@@ -5,6 +5,7 @@ import base64
 import os
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ from tapui.hosts.copilot.uplink import HostTiming, Uplink
 from tapui.hosts.for_models import MEDIA_BYTES
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
+    ApprovalAnswer,
+    ApprovalRequest,
     HookPreToolUse,
     Sender,
     SessionClose,
@@ -424,6 +427,74 @@ ASKED = (
     "session.usage.getMetrics",
     "tools.list",
 )
+
+
+AGO = datetime.now(UTC) - timedelta(seconds=36)
+
+
+def logged(name: str, request_id: str | None = None, **data: Any) -> dict[str, Any]:
+    """Return an event of 36 seconds ago, as the CLI's log has it."""
+    if request_id is not None:
+        data["requestId"] = request_id
+    at, told = AGO.isoformat(), {"id": f"{name} {request_id}", "parentId": None}
+    return {**told, "timestamp": at, "type": name, "data": data}
+
+
+def log_of(*events: Any, **more: Any) -> dict[str, Any]:
+    return {"session.eventLog.read": {"events": list(events), "cursor": "c", **more}}
+
+
+def test_what_was_asked_before_tapui_came_waits_since_then(
+    cli: CliPlayed, copilot_home: Path, timing: HostTiming
+) -> None:
+    plan = {"summary": "Look", "planContent": "1. Look", "actions": ["interactive"]}
+    form = {"message": "Which?", "requestedSchema": {"type": "object", "properties": {}}}
+    cli.processing = True
+    cli.permissions = [{"kind": "url", "url": "https://example.org"}, {"kind": "read", "path": "/"}]
+    cli.results = log_of(
+        logged("user_input.requested", "u-0", question="of a turn that was stopped"),
+        logged("abort", reason="user"),
+        logged("permission.requested", "p-0", permissionRequest={"kind": "url", "url": "forged"}),
+        logged("permission.requested", "p-9", permissionRequest={"kind": "url", "url": "forged"}),
+        7,
+        {"type": "elicitation.requested"},
+        logged("elicitation.requested", "e-1", **form, toolCallId="t-1"),
+        logged("elicitation.completed", "e-1", action="accept"),
+        logged("elicitation.requested", "e-2", **form, toolCallId="t-2"),
+        logged("elicitation.requested", "e-3", **form),  # of a program that may be gone
+        logged("exit_plan_mode.requested", "x-0", actions=7),
+        logged("exit_plan_mode.requested", "x-1", **plan),
+    )
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=timing):
+        for id_, kind, is_known in (
+            ("p-0", "permission", True),
+            ("p-1", "permission", False),
+            ("e-2", "elicitation", True),
+            ("x-1", "elicitation", True),
+        ):
+            asked = gateway.wait(ApprovalRequest, id=id_, session_id="s1")
+            assert asked.kind == kind
+            assert ((asked.waited or 0) >= 36_000, asked.waited is not None) == (is_known,) * 2
+            assert b"forged" not in bytes(asked.detail)
+        names = {one.id for one in gateway.of(ApprovalRequest)}
+        assert names == {"p-0", "p-1", "e-2", "x-1"}
+        gateway.tell(ApprovalAnswer("e-2", "approve", {}))
+        until(lambda: cli.asked("session.ui.handlePendingElicitation"), what="the answer")
+
+
+def test_a_log_that_has_no_end_tells_of_no_question(
+    cli: CliPlayed, copilot_home: Path, timing: HostTiming
+) -> None:
+    cli.processing = True
+    cli.permissions = [{"kind": "url", "url": "https://example.org"}]
+    cli.results = log_of(logged("user_input.requested", "u-1", question="?"), hasMore=True)
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=timing):
+        assert gateway.wait(ApprovalRequest, id="p-0").waited is None
+        assert not gateway.of(ApprovalRequest, id="u-1")
+        pages = cli.asked("session.eventLog.read")
+        assert [one.get("cursor") for one in pages[:2]] == [None, "c"]
 
 
 def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(

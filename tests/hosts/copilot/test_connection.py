@@ -14,7 +14,7 @@ import pytest
 
 from tapui.hosts.copilot.asks.own_questions import OwnQuestions
 from tapui.hosts.copilot.asks.permissions import Permissions, asks_about_extension, permission_mode
-from tapui.hosts.copilot.asks.questions import Questions
+from tapui.hosts.copilot.asks.questions import _LOGGED, Questions, asked_before
 from tapui.hosts.copilot.connection import (
     AttachError,
     CliConnection,
@@ -448,6 +448,7 @@ async def of_the_sdk(session: Any) -> None:
         rpc.mcp.list(),
         rpc.permissions.folder_trust.is_trusted(FolderTrustCheckParams(path="/code")),
         rpc.event_log.read(EventLogReadRequest()),
+        rpc.event_log.read(EventLogReadRequest(types=_LOGGED, max=1_000)),
         rpc.permissions.get_mode(),
         rpc.permissions.pending_requests(),
         rpc.metadata.is_processing(),
@@ -521,6 +522,7 @@ async def of_tapui(connection: CliConnection, session: CliSession) -> None:
     )
     await describe(connection, session, cwd="/code", report=print)
     await asks_for_trust(session, "/code")
+    await asked_before(session)
     await permission_mode(session)
     await asks_about_extension(session)
     await is_processing(session)

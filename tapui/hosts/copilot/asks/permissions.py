@@ -4,10 +4,13 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal
 
+from tapui.hosts.copilot.asks.questions import waited
 from tapui.hosts.copilot.connection import (
     AttachError,
+    CliEvent,
     CliSession,
     LostError,
     NoAnswerError,
@@ -196,6 +199,8 @@ class Permissions:
         """Requests answered from here, until the CLI confirms it."""
         self._reasons: dict[str, str] = {}
         """Why the CLI's judge would allow a request, or not, until it has its answer."""
+        self._asked_at: dict[str, datetime] = {}
+        """When a request was made that waited before this host came, until it is shown."""
 
     def requested(
         self,
@@ -242,7 +247,11 @@ class Permissions:
     def _send(self, request_id: str, detail: dict[str, Any]) -> None:
         self._uplink.send(
             ApprovalRequest(
-                id=request_id, session_id=self._uplink.id, kind="permission", detail=raw(detail)
+                id=request_id,
+                session_id=self._uplink.id,
+                kind="permission",
+                detail=raw(detail),
+                waited=waited(self._asked_at.pop(request_id, None)),
             )
         )
 
@@ -309,12 +318,14 @@ class Permissions:
         except AttachError as error:
             self._uplink.report(f"{error}; answer it in the CLI", "error")
 
-    async def recover(self, session: CliSession) -> None:
-        """Take up the requests that waited before this host came.
+    async def recover(self, session: CliSession, asked: Mapping[str, CliEvent]) -> None:
+        """Take up the requests that waited before this host came; `asked` says since when.
 
         Raises `AttachError`.
         """
         for request_id, request in await _pending(session, "list the waiting permissions"):
+            if request_id in asked:
+                self._asked_at[request_id] = asked[request_id].at
             self.requested(request_id, request)
 
     def close(self) -> None:
@@ -323,6 +334,7 @@ class Permissions:
         self._settling.clear()
         self._answered.clear()
         self._reasons.clear()
+        self._asked_at.clear()
         for request_id in self._shown:
             self._uplink.send(ApprovalWithdraw(id=request_id))
         self._shown.clear()

@@ -4,10 +4,18 @@ The CLI tells of them as it does of permissions: who is attached hears of each, 
 stands meanwhile, and the first answer closes it.
 """
 
+import contextlib
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Literal
 
-from tapui.hosts.copilot.connection import AttachError, CliSession, text_of
+from tapui.hosts.copilot.connection import (
+    AttachError,
+    CliEvent,
+    CliSession,
+    objects_of,
+    text_of,
+)
 from tapui.hosts.copilot.uplink import SessionUplink
 from tapui.wire.codec import raw
 from tapui.wire.host import ApprovalAnswer, ApprovalRequest, ApprovalWithdraw
@@ -19,6 +27,16 @@ _KINDS: dict[str, Kind] = {
     "elicitation.requested": "elicitation",
     _PLAN: "elicitation",
 }
+_ANSWERED = {
+    "permission.completed",
+    "user_input.completed",
+    "elicitation.completed",
+    "exit_plan_mode.completed",
+}
+_ENDS = {"abort", "session.idle"}
+"""Events of a session's own agent after which nothing of its turn is asked any more."""
+_LOGGED = sorted({*_KINDS, "permission.requested", *_ANSWERED, *_ENDS})
+_PAGE, _MOST_PAGES = 1_000, 20
 _LEFT_OUT = frozenset({"requestId"})
 _REASON = 4_000
 """Characters of what the person said with a denial."""
@@ -29,6 +47,42 @@ _THEN = {
     "exit_only": "leave plan mode, do not run the plan",
 }
 """What the CLI's words for what follows a plan mean. Permissions are asked about as before."""
+
+
+async def asked_before(session: CliSession) -> dict[str, CliEvent]:
+    """Return what the CLI has asked the person and has no answer to, by the request's id.
+
+    It is read in the CLI's event log, which has questions for a while only; a CLI that does not
+    tell it has asked nothing. The agent may have written in the log: of a permission the time
+    alone is to be taken.
+    """
+    asked: dict[str, CliEvent] = {}
+    page: dict[str, Any] = {"types": _LOGGED, "max": _PAGE}
+    with contextlib.suppress(AttachError):  # an older CLI: what it asked is then not known
+        for _ in range(_MOST_PAGES):
+            read = await session.ask("read what it asks", "session.eventLog.read", **page)
+            for told in objects_of(read, "events"):
+                with contextlib.suppress(KeyError, TypeError, ValueError):  # no event
+                    _take(asked, CliEvent.read(told))
+            page["cursor"] = text_of(read, "cursor")
+            if read.get("hasMore") is not True or page["cursor"] is None:
+                return asked
+    return {}  # what is in the rest may have been answered there
+
+
+def _take(asked: dict[str, CliEvent], event: CliEvent) -> None:
+    request_id = text_of(event.data, "requestId")
+    if event.name in _ENDS and event.agent_id is None:
+        asked.clear()
+    elif event.name in _ANSWERED:
+        asked.pop(request_id or "", None)
+    elif event.name in _LOGGED and request_id is not None:
+        asked[request_id] = event
+
+
+def waited(at: datetime | None) -> float | None:
+    """Return for how many milliseconds something waits that was asked at a time."""
+    return None if at is None else max((datetime.now(UTC) - at).total_seconds() * 1000, 0.0)
 
 
 def plan_form(detail: dict[str, Any]) -> dict[str, Any]:
@@ -90,25 +144,51 @@ class Questions:
         self._shown: dict[str, tuple[str, dict[str, Any]]] = {}
         """Those on show: the event that asked, and its detail, by the request's id."""
 
+    def recover(self, asked: Mapping[str, CliEvent]) -> None:
+        """Take up the questions that waited before this host came, of `asked_before`.
+
+        A form that names neither a call nor its source is another program's, which may be gone.
+        """
+        for request_id, event in asked.items():
+            data = dict(event.data)
+            if event.name not in _KINDS or (
+                event.name == "elicitation.requested"
+                and data.get("toolCallId") is None
+                and data.get("elicitationSource") is None
+            ):
+                continue
+            # One that cannot be read is left to the CLI's own dialog.
+            with contextlib.suppress(AttributeError, LookupError, TypeError, ValueError):
+                self.asked(event.name, request_id, data, event.agent_id, event.at)
+
     def asked(
-        self, event: str, request_id: str, data: dict[str, Any], agent_id: str | None = None
+        self,
+        event: str,
+        request_id: str,
+        data: dict[str, Any],
+        agent_id: str | None = None,
+        at: datetime | None = None,
     ) -> None:
         """Take a question of the CLI, or of its subagent `agent_id`, by the name and data of its
-        event."""
+        event; `at` is when that was, of one that waited before."""
         if request_id in self._shown:
             return
         detail = {key: value for key, value in data.items() if key not in _LEFT_OUT}
-        self._shown[request_id] = event, detail
         shown = plan_form(detail) if event == _PLAN else detail
         if (call_id := text_of(detail, "toolCallId")) is not None:
             shown = {**shown, "toolCallId": call_id}
         if event == "elicitation.requested":
             shown = _other_answers(detail)
+        self._shown[request_id] = event, detail
         if agent_id is not None:
             shown = {**shown, "agentId": agent_id}
         self._uplink.send(
             ApprovalRequest(
-                id=request_id, session_id=self._uplink.id, kind=_KINDS[event], detail=raw(shown)
+                id=request_id,
+                session_id=self._uplink.id,
+                kind=_KINDS[event],
+                detail=raw(shown),
+                waited=waited(at),
             )
         )
 

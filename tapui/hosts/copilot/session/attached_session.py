@@ -10,7 +10,7 @@ from typing import Protocol
 
 from tapui.hosts.copilot.asks.own_questions import OwnQuestions
 from tapui.hosts.copilot.asks.permissions import Permissions, judged, permission_mode
-from tapui.hosts.copilot.asks.questions import Questions
+from tapui.hosts.copilot.asks.questions import Questions, asked_before
 from tapui.hosts.copilot.connection import (
     SPOKEN,
     AttachError,
@@ -228,8 +228,10 @@ class AttachedSession:
         self.toolset.bind(session)
         if await self._opening.tell(session, self._since):
             self._asks_there(_TRUST, is_asked=True)
-        try:
-            await self._permissions.recover(session)  # of calls that have just been told of
+        asked = await asked_before(session) if self._opening.is_busy else {}
+        self._questions.recover(asked)
+        try:  # of calls that have just been told of
+            await self._permissions.recover(session, asked)
         except AttachError as error:
             self._uplink.report(f"{error}; answer in the CLI what it asks there", "warning")
         await self._usage.begin(session)

@@ -50,6 +50,8 @@ class SessionOpening:
     pid: int | None
     start: str | None
     is_headless: bool
+    is_busy: bool = False
+    """Whether a turn was under way when this was told."""
 
     def workspace_of(self, session: CliSession) -> Path:
         return session.workspace or self.workspace
@@ -88,7 +90,7 @@ class SessionOpening:
         its dialog about the folder."""
         report = self.uplink.report
         asking = session.ask("ask for the session's activity", "session.metadata.isProcessing")
-        is_busy = (await told(asking, report)).get("processing") is True
+        self.is_busy = is_busy = (await told(asking, report)).get("processing") is True
         earlier = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
             self.uplink.send(SessionEvent(session_id=self.uplink.id, event="session.busy"))
