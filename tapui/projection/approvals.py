@@ -76,9 +76,8 @@ def outcome(approval: Approval) -> str:
     if approval.state == "deciding":
         return "a decision is being recorded"
     if approval.state == "withdrawn" and approval.answered is None:
-        if by:
-            return f"answered by {by}"
-        return f"withdrawn: {one_line(approval.reason)}" if approval.reason else "withdrawn"
+        why = one_line(approval.reason or "")
+        return f"answered by {by}" if by else f"withdrawn: {why}" if why else "withdrawn"
     if approval.state == "failed":
         return f"failed: {approval.reason}" if approval.reason else "failed"
     state: str = approval.answered or approval.state

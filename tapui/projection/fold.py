@@ -87,11 +87,29 @@ def _put_session(state: State, event: Any, ts: str) -> None:
         state.turns[session.id] = LiveTurns(session.id)
     elif type(event) is ev.SessionOpened:
         interrupted(turns)
+        _end_what_was_open(state, session.id)
         # Of another run: a new one follows the first look at the folder.
         turns.standing, turns.has_changed = None, False
     elif known is not None and known.model != session.model:
         model_changed(turns, known.model, session.model, ts)
     state.sessions[session.id] = session
+
+
+def _end_what_was_open(state: State, session_id: str) -> None:
+    """A session opens that was open: the tapui that had it ended without a word, and with it what
+    waited there. What goes on all the same, its host tells anew."""
+    for approval in [one for one in state.approvals.values() if is_unsettled(one)]:
+        if approval.session_id == session_id:
+            del state.approvals[approval.id]
+            ended = replace(approval, state="withdrawn", reason="tapui ended")
+            state.approvals[approval.id] = ended
+    _trim(state.approvals, is_unsettled, limits.RECENT_APPROVALS)
+    for gate in [one for one in state.gates.values() if is_pending(one)]:
+        if gate.session_id == session_id:
+            del state.gates[gate.id]
+    for call in [one for one in state.calls.values() if one.session_id == session_id]:
+        if call.state != "cancelling":  # that one's end may be told after its session's
+            del state.calls[call.id]
 
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:

@@ -150,6 +150,11 @@ def test_how_a_request_ended_is_one_phrase(state: str, by: str | None, said: str
     assert approvals.outcome(approval("permission", state=state, decided_by=by)) == said
 
 
+def test_a_request_that_was_withdrawn_says_why() -> None:
+    gone = approval("permission", state="withdrawn", reason="the session\nended")
+    assert approvals.outcome(gone) == "withdrawn: the session ⏎ ended"
+
+
 PLAN = {"message": "The plan is ready", "refusal": "changes"}
 
 

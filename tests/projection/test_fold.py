@@ -121,6 +121,30 @@ def test_what_still_waits_is_never_dropped() -> None:
     assert list(state.approvals)[-1] == f"a{limits.RECENT_APPROVALS + 49}"
 
 
+def test_what_was_open_when_tapui_ended_ends_when_its_session_opens_anew() -> None:
+    asked = [
+        ev.ApprovalRequested(
+            subjects.Approval(id_, "permission", "waiting", {}, stamp(0), stamp(1), session_id)
+        )
+        for id_, session_id in (("a1", "s1"), ("a2", "s2"), ("a3", None))
+    ]
+    gates = [
+        ev.GateChecked(id_, subjects.Gate(f"g-{id_}", id_, "bash", "waiting", ["ci"], stamp(0)))
+        for id_ in ("s1", "s2")
+    ]
+    calls = [started("s1", "c1"), started("s2", "c2")]
+    begun = (opened("s1"), opened("s2"), *asked, *gates, *calls)
+    state = folded(*begun, opened("s1"))
+    assert {id_: (one.state, one.reason) for id_, one in state.approvals.items()} == {
+        "a1": ("withdrawn", "tapui ended"),
+        "a2": ("waiting", None),
+        "a3": ("waiting", None),
+    }
+    assert (list(state.gates), list(state.calls)) == (["g-s2"], ["c2"])
+    again = folded(*begun, opened("s1"), started("s1", "c1"))
+    assert list(again.calls) == ["c2", "c1"], "its host has told that it goes on"
+
+
 def test_arguments_stay_with_a_call_to_its_end() -> None:
     call = started("s1", "c1").call
     progress = subjects.Call("c1", "s1", "ci", "greet", "running", stamp(0), progress="60 %")

@@ -12,7 +12,9 @@ from tapui import times
 from tapui.records import register
 from tapui.replay.feed import READ_ONLY, ReplayFeed
 from tapui.tower.app.replay_app import ReplayApp
+from tapui.tower.requests.request_detail import RequestDetail
 from tapui.tower.textual.dialogs import moment_meant
+from tapui.tower.textual.sheet import Sheet
 from tapui.wire.message import Error
 from tapui.wire.tower import (
     CallCancel,
@@ -25,7 +27,7 @@ from tapui.wire.tower import (
     TurnsRead,
 )
 from tests.index import played
-from tests.records.turns import Writer
+from tests.records.turns import Writer, opened
 from tests.replay.test_timeline import TURNS, break_middle, forge, play
 from tests.rig.waiting import until_async
 from tests.tower.running import screen_text
@@ -91,6 +93,28 @@ async def test_changes_say_why_there_are_none(state: Path) -> None:
         await rig.pilot.press("7")
         await rig.until(lambda: "A replay has no folder that could be compared" in rig.text)
         assert rig.app.changes.read_of("s1").asked_at is None, "nothing is asked of the records"
+
+
+async def test_what_waited_then_is_shown_without_the_keys_that_answer(state: Path) -> None:
+    asked, _decided = played.permission("a1", "rm -rf build")
+    with Writer(state) as writer:
+        play(writer)
+        writer.turn(asked)
+        writer.turn(opened("s1"))
+    async with replayed(state, (160, 45)) as rig:
+        await rig.settled()
+        assert "withdrawn: tapui ended" in rig.text
+        await rig.pilot.press("<")
+        await rig.at(rig.feed.position.total - 1)
+        assert "rm -rf build" in rig.text
+        assert "a answers" not in rig.text, "neither in the band nor in the session's detail"
+        await rig.pilot.press("a")
+        assert len(rig.app.screen_stack) == 1
+        rig.app.push_screen(Sheet(RequestDetail("a1")))
+        await rig.until(lambda: "nothing is answered here" in rig.text)
+        await rig.pilot.press("d", "enter")
+        for answer in ("deny", "A letter, then Enter", "waiting for the gateway"):
+            assert answer not in rig.text
 
 
 @pytest.mark.usefixtures("journal")

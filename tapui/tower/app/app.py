@@ -264,7 +264,7 @@ class TowerApp(BaseApp):
         if action == "start_here":
             return self.can_start_here
         if action == "answer":
-            return bool(self.view.waiting)
+            return bool(self.view.waiting) and not self.is_replay
         if action == "answers":
             return bool(self.view.decided)
         if action == "away":

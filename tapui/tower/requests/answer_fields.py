@@ -305,6 +305,7 @@ def prompt_line(
     trouble: str,
     is_sent: bool,
     is_asked_about: bool,
+    is_replay: bool,
     is_in_form: bool,
 ) -> Content:
     """Return what Enter does, or what to press before.
@@ -317,6 +318,8 @@ def prompt_line(
         return plain("It waits no longer.", "$text-muted")
     if not is_waiting(approval):
         return plain(approvals.outcome(approval), "$text-muted", limit=200)
+    if is_replay:
+        return plain("This is a replay: nothing is answered here.", "$text-muted")
     if is_sent and is_asked_about:
         text = "sent; it counts once you allow this terminal, in the tower that was there before"
         return plain(text, "$warning")

@@ -455,7 +455,7 @@ class RequestDetail(DetailView):
         """Add the fields of the request on show, once all of it is here: the message of a denial
         may have been begun before."""
         approval = self.approval
-        if approval is None or not is_unsettled(approval):
+        if approval is None or not is_unsettled(approval) or self.tower.is_replay:
             return
         whole = self.tower.bodies.whole(approval)
         if self.tower.bodies.is_awaited(approval):
@@ -671,6 +671,8 @@ class RequestDetail(DetailView):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if not self.is_mounted or (action == "raw" and not self._folded):
             return False
+        if action in ("choose", "one_by_one", "decide", "pick") and self.tower.is_replay:
+            return False
         return super().check_action(action, parameters)
 
     def on_letters_clicked(self, event: Letters.Clicked) -> None:
@@ -725,6 +727,8 @@ class RequestDetail(DetailView):
         approval = self.approval
         if approval is None or self._is_partial is None or not is_waiting(approval):
             return []
+        if self.tower.is_replay:
+            return []
         others = len(_together(self.tower.view, approval))
         return kind_of(approval).answers(self._asked(approval), others)
 
@@ -756,6 +760,7 @@ class RequestDetail(DetailView):
             trouble=self._trouble,
             is_sent=self._is_sent,
             is_asked_about=self._is_asked_about(),
+            is_replay=self.tower.is_replay,
             is_in_form=self._fields.has_focus_in_form(self.key),
         )
         lines = [*note, line]
@@ -771,14 +776,13 @@ def request_parts(tower: Tower, approval: subjects.Approval) -> list[Paragraph]:
         Paragraph(f"{tower.key_of(one.answer):<3}{one.does}", "muted")
         for one in kind.answers(asked, len(_together(tower.view, approval)))
     ]
+    answers = [Paragraph(f"{tower.key_of('answer')} answers it:", "warning"), *letters]
     return [
         Paragraph(kind.headline(tower.view.state, asked), "warning"),
         Paragraph(""),
         *kind.explained(context, asked),
         Paragraph(""),
-        Paragraph(f"{tower.key_of('answer')} answers it:", "warning"),
-        *letters,
-        Paragraph(""),
+        *([] if tower.is_replay else [*answers, Paragraph("")]),
         *known(tower.view.state, asked),
     ]
 

@@ -148,7 +148,7 @@ class WaitingBand(Pane):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("choose", "one_by_one"):
-            return bool(self._requests)
+            return bool(self._requests) and not self.tower.is_replay
         return super().check_action(action, parameters)
 
     def _asked_row(self, view: View, request: Request) -> Row:
@@ -165,9 +165,10 @@ class WaitingBand(Pane):
         seen = 1 if self._is_covered else self.lines
         hidden = len(self._requests) - seen
         is_last = hidden > 0 and request is self._requests[seen - 1]
+        has_key = is_first and not is_last and not self.tower.is_replay
         # Where there is no room for all, the first of these goes first.
         notes = [
-            (f"{self.tower.key_of('answer')} answers" if is_first and not is_last else "", "muted"),
+            (f"{self.tower.key_of('answer')} answers" if has_key else "", "muted"),
             (tries, "warning"),
             (f"{hidden} more" if is_last else "", "muted"),
         ]
