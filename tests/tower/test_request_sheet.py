@@ -22,6 +22,8 @@ from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.reader import Reader
 from tapui.wire import events as ev
 from tapui.wire import subjects
+from tapui.wire.errors import ErrorCode
+from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide
 from tests.rig.waiting import until_async
 from tests.tower.running import Running, on_top, running, screen_text
@@ -716,6 +718,64 @@ async def test_a_rule_is_shown_with_what_it_would_have_allowed_and_then_written(
         assert rig.feed.sent == []
         assert "The rule is written" in rig.text
         assert not found.query(RulePanel)
+
+
+async def test_the_sheet_of_a_request_that_the_written_rule_has_answered_closes() -> None:
+    state = asked(command("a1", "pnpm test", waited=5))
+    async with running(state, on_rule=lambda _: None) as rig:
+        found = await sheet(rig)
+        await rig.press("r", "enter")
+        settle(rig, state.approvals["a1"], "approved", "rule")
+        await rig.settle()
+        assert on_top(rig.app) is not found
+
+
+@pytest.mark.parametrize("order", ["event", "error"])
+@pytest.mark.parametrize(
+    ("letter", "state", "by", "words"),
+    [
+        ("d", "approved", "you", "approved by you"),
+        ("y", "denied", "process 7", "denied by process 7"),
+        ("y", "withdrawn", "cli", "answered by you, in Copilot"),
+    ],
+)
+async def test_an_answer_that_came_too_late_says_so_and_who_decided(
+    letter: str, state: str, by: str, words: str, order: str
+) -> None:
+    begun = asked(command("a1", "echo one", waited=50), command("a2", "echo two", waited=5))
+    error = Error(
+        ErrorCode.UNKNOWN_APPROVAL, "approval a1 no longer waits for a decision", "approval.decide"
+    )
+    async with running(begun, size=(120, 36)) as rig:
+        found = await sheet(rig)
+        await rig.press(letter, "enter")
+        for told in (order, "event" if order == "error" else "error"):
+            if told == "error":
+                rig.feed.put(error)
+            else:
+                settle(rig, begun.approvals["a1"], state, by)
+            await rig.settle()
+        assert found.key == "a2"
+        assert re.search(rf"Your answer came too late\. . {words}: run echo one", rig.text)
+        assert "no longer waits" not in rig.text
+        await rig.turn(1)
+        await rig.press(letter, "enter")
+        settle(rig, begun.approvals["a2"], state, by)
+        await rig.settle()
+        assert on_top(rig.app) is found, "the last one is not taken for answered from here"
+        assert re.search(rf"Your answer came too late\. . {words}: run echo two", rig.text)
+
+
+async def test_a_form_that_is_sent_back_was_not_too_late() -> None:
+    plan = {"message": "The plan", "refusal": "changes", "requestedSchema": {"properties": {}}}
+    form = approval("a1", "elicitation", plan, session_id="s1")
+    async with running(asked(form)) as rig:
+        found = await sheet(rig)
+        await rig.press("y", "enter")
+        assert rig.feed.sent[-1] == ApprovalDecide("a1", "approve", {})
+        settle(rig, form, "denied", "you")
+        await rig.settle()
+        assert on_top(rig.app) is not found
 
 
 async def test_a_rule_is_shown_with_what_the_records_say_while_the_sheet_goes_on() -> None:

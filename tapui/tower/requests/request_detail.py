@@ -49,11 +49,14 @@ from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
 from tapui.tower.wording.words import quantity
 from tapui.wire import subjects
+from tapui.wire.errors import ErrorCode
 from tapui.wire.message import Error
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal
 
 _ALLOWING = ("allow", "keep", "make-rule")
 _UNREAD = " below: scroll to the end first."
+_LATE = "Your answer came too late."
+_SETTLED = {"approve": "approved", "deny": "denied"}
 _EDGES = 6
 """Lines that stand free around the answers, and what Enter does."""
 _ANSWERS = 4
@@ -141,6 +144,9 @@ class RequestDetail(DetailView):
         self._chosen: Answer | None = None
         self._proposal: RuleProposal | None = None
         self._is_sent = False
+        self._decision: Literal["approve", "deny"] | None = None
+        """What was sent, also where the gateway has refused it."""
+        self._has_written_rule = False
         self._trouble = ""
         """Why the last key did not count."""
         self._note = ""
@@ -222,7 +228,8 @@ class RequestDetail(DetailView):
 
     def _settled(self, approval: subjects.Approval | None) -> None:
         """The request on show is settled: say how, and go on to the next one."""
-        is_own = self._is_sent or self._was_opened
+        is_late = approval is not None and self._is_late(approval)
+        is_own = (self._is_sent or self._was_opened or self._has_written_rule) and not is_late
         note = "It waits no longer."
         if approval is not None:
             mark = marks.APPROVAL[approval.state]
@@ -230,6 +237,8 @@ class RequestDetail(DetailView):
             note = f"{mark.glyph} {approvals.outcome(approval)}: {approvals.verb(approval)} {what}"
             if len(self._members) > 1 and self._is_sent:
                 note = f"{mark.glyph} {approvals.outcome(approval)}: {len(self._members)} emitters"
+        if is_late:
+            note = f"{_LATE} {note}"
         following = (
             one.approval.id
             for one in requests(self.tower.view)
@@ -243,12 +252,21 @@ class RequestDetail(DetailView):
         elif is_own and approval is not None and approval.state in ("approved", "denied"):
             self.leave()
         else:
-            note = self._note
+            note = note if is_late else self._note
             self._begin()
             self._note = note
             self._drop_fields()
             if approval is not None:
                 self._show(self.tower.view, approval)
+
+    def _is_late(self, approval: subjects.Approval) -> bool:
+        """Return whether an answer was sent from here and the request has ended otherwise: it was
+        answered elsewhere before."""
+        if self._decision is None or approval.state == "failed":
+            return False
+        if approval.state == "denied" and detail_of(approval).get("refusal"):
+            return False  # a form whose answer says what is to change is a denial
+        return approval.state != _SETTLED[self._decision]
 
     # What is shown
 
@@ -495,9 +513,12 @@ class RequestDetail(DetailView):
         """The gateway did not take the decision."""
         if error.reply_to not in ("approval.decide", "approval.reveal"):
             return False
+        is_late = error.code is ErrorCode.UNKNOWN_APPROVAL
+        if is_late and not self._is_sent:
+            return True  # of the request before: that it came too late was told with its end
         self._is_sent, self._chosen = False, None
         self._answered.clear()
-        self._trouble = error.message
+        self._trouble = _LATE if is_late else error.message
         self._prompt()
         return True
 
@@ -630,6 +651,7 @@ class RequestDetail(DetailView):
         if fault is not None:
             self._trouble = fault
         else:
+            self._has_written_rule = True
             self._note = "The rule is written; requests that it allows are answered in a moment."
 
     def _send(
@@ -640,7 +662,7 @@ class RequestDetail(DetailView):
         *,
         keep: bool = False,
     ) -> None:
-        self._is_sent = True
+        self._is_sent, self._decision = True, decision
         for id_ in self._members or (self.key,):
             self._answered.add(id_)
             self.tower.send(ApprovalDecide(id_, decision, answer, reason, keep=keep))
