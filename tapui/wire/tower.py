@@ -133,7 +133,8 @@ class ApprovalDecide(Message, tag="approval.decide"):
     answer: Json = None
     reason: Text | None = None
     keep: bool = False
-    """Whether exactly this is allowed until the session ends (a permission that is approved)."""
+    """Whether exactly this is allowed until the session, or the gateway, ends (a permission that is
+    approved)."""
 
 
 class CallCancel(Message, tag="call.cancel"):

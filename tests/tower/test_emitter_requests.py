@@ -253,7 +253,7 @@ async def test_what_an_agent_asks_for_is_never_answered_with_others() -> None:
         assert "runs all the time, without asking again" in text
         assert RIGHTS in " ".join(text.split())
         assert "later versions" not in rig.text
-        assert "until the session ends" not in rig.text
+        assert "until the session or tapui ends" not in rig.text
         await rig.turn(DEAF_SECONDS)
         await rig.press("m", *"no", "enter")
         (sent,) = [one for one in rig.feed.sent if isinstance(one, ApprovalDecide)]

@@ -216,11 +216,11 @@ async def test_what_rules_say_later_is_shown_and_to_be_looked_at_before_it_is_al
     one = command("soon", "echo soon > out.txt", waited=1)
     async with running(asked(one)) as rig:
         await sheet(rig)
-        assert ("writes" in rig.text, "until the session ends" in rig.text) == (False, True)
+        assert ("writes" in rig.text, "until the session or tapui ends" in rig.text) == (False, True)
         await rig.press(key)
         rig.feed.happen(judged(one))
         await rig.settle()
-        assert ("writes out.txt" in rig.text, "until the session ends" in rig.text) == (True, False)
+        assert ("writes out.txt" in rig.text, "until the session or tapui ends" in rig.text) == (True, False)
         assert "Rules say something else of it now: look again." in rig.text
         await rig.press("y")
         assert "Too early" in rig.text
@@ -429,7 +429,7 @@ async def test_an_unknown_kind_is_answered_once_and_its_fields_are_folded() -> N
         await sheet(rig)
         assert "2 fields that this tapui has no words for" in rig.text
         assert "secretPlan" not in rig.text
-        for absent in ("until the session ends", "make a rule"):
+        for absent in ("until the session or tapui ends", "make a rule"):
             assert absent not in rig.text
         await rig.press("v")
         assert r"- \x1b[2J[bold]" in rig.text
@@ -671,7 +671,7 @@ async def test_exactly_this_is_allowed_by_a_letter_and_enter() -> None:
     async with running(asked(ruled())) as rig:
         await sheet(rig)
         await rig.press("s")
-        assert "Enter allows exactly this, until the session ends" in rig.text
+        assert "Enter allows exactly this, until the session or tapui ends" in rig.text
         assert rig.feed.sent == []
         await rig.press("enter")
         assert rig.feed.sent == [ApprovalDecide("a1", "approve", keep=True)]
@@ -682,7 +682,7 @@ async def test_what_is_always_asked_cannot_be_kept() -> None:
         await sheet(rig)
         await rig.press("s", "enter")
         assert rig.feed.sent == []
-        assert "until the session ends" not in rig.text
+        assert "until the session or tapui ends" not in rig.text
 
 
 @pytest.mark.parametrize("why", ["", "it uses a variable"])

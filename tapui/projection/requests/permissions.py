@@ -155,8 +155,8 @@ class PermissionRequest(RequestKind):
         what = "command" if detail_of(approval).get("kind") == "shell" else "request"
         keep = Option(
             "keep",
-            f"allow exactly this {what} until the session ends",
-            "allows exactly this, until the session ends",
+            f"allow exactly this {what} until the session or tapui ends",
+            "allows exactly this, until the session or tapui ends",
         )
         return [once, keep, *rule, DENY, DENY_AND_TELL]
 

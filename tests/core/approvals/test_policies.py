@@ -397,6 +397,19 @@ def test_exactly_this_is_allowed_until_the_session_ends(ruled: Scene) -> None:
     assert answers(ruled.host) == []
 
 
+def test_exactly_this_is_asked_about_again_by_a_gateway_that_was_started_anew(
+    ruled: Scene,
+) -> None:
+    asks(ruled.host, "node x.js")
+    decides(ruled.tower, approvals(ruled.talk)[0], keep=True)
+    again = Conversation()
+    host = again.host()
+    host.open("s1")
+    host.hear()
+    asks(host, "node x.js", "r2")
+    assert answers(host) == []
+
+
 def test_what_waits_for_the_same_is_allowed_with_it(ruled: Scene) -> None:
     asks(ruled.host, "node x.js", "r1")
     asks(ruled.host, "node x.js", "r2")
