@@ -69,6 +69,19 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n-old\n+new\n+newer\n same\n"
             ("let pass", "sh 7: call tap_x in session s1"),
         ),
         (
+            approval(
+                "command",
+                {
+                    "line": ["sh 7"],
+                    "wanted": "approval.decide",
+                    "decision": "deny",
+                    "about": "a-dca6afb",
+                    "request": "run npm ci",
+                },
+            ),
+            ("let pass", "sh 7: deny “run npm ci”"),
+        ),
+        (
             approval("command", {"line": ["sh 7"], "wanted": "goal.drop", "about": "g-1"}),
             ("let pass", "sh 7: drop goal g-1"),
         ),

@@ -1,7 +1,7 @@
 """Messages that only the person may send: each waits until the process behind its connection is
 known, and is then taken, refused, or asked about in the tower (`core/trust/person.py` decides)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
@@ -24,6 +24,8 @@ from tapui.core.trust.person import (
     short,
     terminal_key,
 )
+from tapui.projection.approvals import request, verb
+from tapui.projection.summary import one_line
 from tapui.settings.settings import Answering
 from tapui.wire import limits
 from tapui.wire.builtin import changes_session
@@ -31,7 +33,7 @@ from tapui.wire.codec import envelope_of
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import CommandAsked
 from tapui.wire.message import Message, ToolAbort, ToolInvoke, ToolOutcome
-from tapui.wire.subjects import UNCHECKED, YOU, ApprovalKind
+from tapui.wire.subjects import UNCHECKED, YOU, Approval, ApprovalKind
 from tapui.wire.tower import CommandWaits
 
 Handler = Callable[[Connection, Any], None]
@@ -345,7 +347,7 @@ class PersonGuard(CorePart):
             "program": leader.name,
             "since": began(leader.start),
             "after": found.earliest_what,
-            **_asked_for(held),
+            **_asked_for(held, self._out.state.approvals),
         }
         if holder:
             detail |= {"holder": holder[0].name, "holderSince": began(holder[0].start)}
@@ -356,7 +358,7 @@ class PersonGuard(CorePart):
             "device": short(sight.terminal or ""),
             "line": [f"{one.name} {one.pid}" for one in sight.line],
             "why": why,
-            **_asked_for(held),
+            **_asked_for(held, self._out.state.approvals),
         }
 
     # What the person says
@@ -388,14 +390,17 @@ class PersonGuard(CorePart):
         self._take(held, asked.sight)
 
 
-def _asked_for(held: Held) -> dict[str, Any]:
-    """Return what a message wants, as the person is shown it."""
+def _asked_for(held: Held, approvals: Mapping[str, Approval]) -> dict[str, Any]:
+    """Return what a message wants, as the person is shown it: an answer to a request with what
+    that asks."""
     message = held.message
     ids = (
         getattr(message, name, None) for name in ("approval_id", "goal_id", "finding", "session_id")
     )
     fields = {"about": next(filter(None, ids), None)}
     fields |= {name: getattr(message, name, None) for name in ("decision", "tool")}
+    if (approval := approvals.get(getattr(message, "approval_id", ""))) is not None:
+        fields["request"] = one_line(f"{verb(approval)} {request(approval)}")
     return {
         "command": held.connection.name,
         "wanted": _wanted(message),

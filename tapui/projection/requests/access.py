@@ -167,7 +167,7 @@ class CommandRequest(_WantsToAnswer):
     notice = "a command wants to answer for you"
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
-        """Return its process and what it wants: `tapui 4711: approve a-3`."""
+        """Return its process and what it wants: `tapui 4711: approve “run npm ci”`."""
         line = detail.get("line")
         process = line[0] if isinstance(line, list) and line else "a process"
         return f"{process}: {_wanted_words(detail)}"
@@ -188,9 +188,12 @@ class CommandRequest(_WantsToAnswer):
 
 
 def _wanted_words(detail: Mapping[str, Any]) -> str:
-    """Return what a command wants to do, in words: `approve a-3`, `send a text to session s1`."""
+    """Return what a command wants to do, in words: `approve “run npm ci”`, `send a text to session
+    s1`."""
     wanted = str(detail.get("wanted"))
     words = _WANTED.get(str(detail.get("decision") or wanted), wanted)
     if detail.get("tool"):
         words = f"call {detail['tool']} in session"
+    if detail.get("request"):
+        return f"{words} “{detail['request']}”"
     return f"{words} {detail['about']}" if detail.get("about") else words

@@ -846,6 +846,28 @@ def test_a_host_does_not_say_that_the_person_decided(talk: Conversation) -> None
     assert told["approval"]["decidedBy"] == "copilot"
 
 
+@pytest.mark.parametrize(("sight", "kind"), [(BROKEN, "command"), (NEW_TERMINAL, "terminal")])
+def test_the_request_that_is_to_be_answered_is_named_by_what_it_asks(
+    talk: Conversation, sight: Sight, kind: str
+) -> None:
+    detail = {"kind": "shell", "fullCommandText": "rm -rf build\nls" + "x" * 9_000}
+    host = asked(talk)
+    host.say(type="approval.request", id="r2", sessionId="s1", kind="permission", detail=detail)
+    own_tower(talk)
+    talk.sight = sight
+    talk.tower(role="client", name="tapui deny").say(
+        type="approval.decide", approvalId="a-2", decision="deny"
+    )
+    (request,) = waiting(talk, kind)
+    told = request["detail"]
+    assert (told["about"], told["request"][:21]) == ("a-2", "run rm -rf build ⏎ ls")
+    assert len(told["request"]) <= limits.MAX_SUMMARY
+    talk.tower(role="client", name="tapui deny").say(
+        type="approval.decide", approvalId="a-99", decision="deny"
+    )
+    assert all("request" not in one["detail"] for one in waiting(talk, kind)[1:])
+
+
 def test_the_goal_that_a_command_is_about_is_named(talk: Conversation) -> None:
     asked(talk)
     own_tower(talk)
