@@ -216,11 +216,17 @@ async def test_what_rules_say_later_is_shown_and_to_be_looked_at_before_it_is_al
     one = command("soon", "echo soon > out.txt", waited=1)
     async with running(asked(one)) as rig:
         await sheet(rig)
-        assert ("writes" in rig.text, "until the session or tapui ends" in rig.text) == (False, True)
+        assert ("writes" in rig.text, "until the session or tapui ends" in rig.text) == (
+            False,
+            True,
+        )
         await rig.press(key)
         rig.feed.happen(judged(one))
         await rig.settle()
-        assert ("writes out.txt" in rig.text, "until the session or tapui ends" in rig.text) == (True, False)
+        assert ("writes out.txt" in rig.text, "until the session or tapui ends" in rig.text) == (
+            True,
+            False,
+        )
         assert "Rules say something else of it now: look again." in rig.text
         await rig.press("y")
         assert "Too early" in rig.text
