@@ -276,7 +276,7 @@ class MainScreen(LeanScreen[object]):
         it, in a sheet.
 
         A request that stands in the detail already, and waits, is the one that is answered. One
-        that the person has chosen has a sheet then, and that one stays as it is.
+        that the person has chosen has a sheet then, and the detail stays.
         """
         from tapui.tower.requests.request_detail import RequestDetail
 
