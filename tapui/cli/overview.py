@@ -1,6 +1,7 @@
 """The gateway's state for `tapui status`: once, as tables or JSON, or a line for each change."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Container, Iterator, Sequence
 from functools import partial
@@ -25,7 +26,13 @@ from tapui.projection.goal_words import (
     told_goals,
 )
 from tapui.projection.now import now_of
-from tapui.projection.proof import activity_word, proof_line, record_of, told_records
+from tapui.projection.proof import (
+    activity_word,
+    proof_line,
+    record_of,
+    told_records,
+    waits_for_shell,
+)
 from tapui.projection.provider_status import told_statuses
 from tapui.projection.requests.permissions import command_of
 from tapui.projection.requests.request_kind import session_name
@@ -75,6 +82,8 @@ RECENT = 5
 """Finished calls that the text shows."""
 SHOWN = 100
 """Characters of a text from outside that decides nothing; `--json` has all of it."""
+_LABEL = 30
+"""Likewise of a session's label on a terminal: behind it stands who watches over the session."""
 
 
 def show(chosen: FoundGateway, settings: Settings | None) -> None:
@@ -153,14 +162,14 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
         _section("Alarms", ["SESSION", "WHAT", "FOR"], rows)
     if folded.folder_problems:
         rows = [[str(one)] for found in folded.folder_problems.values() for one in found]
-        _section("Wrong in folders' files", ["FILE, LINE, KEY AND WHAT"], rows)
+        _section("Wrong in folders' files", ["FILE, LINE, KEY AND WHAT"], rows, is_cut=False)
     _section(
         "Sessions",
         ["ID", "LABEL", "MODE", "MODEL", "STATE", "CONTEXT", "PROVIDERS", "TOOLS", "AGE"],
         [
             [
                 one.id,
-                one.label,
+                cut(one.label, _LABEL) if sys.stdout.isatty() else one.label,
                 one.mode or "",
                 model_words(one),
                 _session_state(folded, one),
@@ -367,11 +376,12 @@ def _session_state(state: State, session: Session) -> str:
     word = asks_there_words(session) or activity_word(state, session)
     foreground = "foreground" if session.foreground else ""
     allows = unsupervised(session) if session.permissions in ("allow-all", "assisted") else ""
-    waits = shell_wait_words(session)
-    if waits is not None and (does := now_of(state, session.id)) is not None:
+    waits = shell_wait_words(session) if waits_for_shell(state, session) else None
+    does = now_of(state, session.id)
+    if waits is not None and does is not None and does.kind == "shell":
         waits = f"{cut(waits, SHOWN)}, {times.lasting(times.since(does.since, time.time()))}"
     word = "" if waits is not None and word == WAITS_FOR_SHELL else word
-    return ", ".join(filter(None, (word, waits, foreground, allows, model_wait_words(session))))
+    return ", ".join(filter(None, (word, allows, foreground, waits, model_wait_words(session))))
 
 
 def _call_detail(call: Call) -> str:

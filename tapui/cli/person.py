@@ -65,5 +65,7 @@ def _found() -> "Identified":
 
     agents = Agents(home().state)
     for cli in Discovery(home().copilot).scan():
-        agents.note(cli.process.pid, f"session {cli.sessions[0]}")
+        # One without a session is named as the gateway does, by its process.
+        name = cli.sessions[0] if cli.sessions else f"pid {cli.process.pid}"
+        agents.note(cli.process.pid, f"session {name}")
     return agents.identified(look(os.getpid()))

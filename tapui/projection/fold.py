@@ -87,7 +87,7 @@ def _put_session(state: State, event: Any, ts: str) -> None:
         state.turns[session.id] = LiveTurns(session.id)
     elif type(event) is ev.SessionOpened:
         interrupted(turns)
-        _end_what_was_open(state, session.id)
+        _end_what_was_open(state, session.id, was_open=known is not None and is_open(known))
         # Of another run: a new one follows the first look at the folder.
         turns.standing, turns.has_changed = None, False
     elif known is not None and known.model != session.model:
@@ -95,9 +95,9 @@ def _put_session(state: State, event: Any, ts: str) -> None:
     state.sessions[session.id] = session
 
 
-def _end_what_was_open(state: State, session_id: str) -> None:
-    """A session opens that was open: the tapui that had it ended without a word, and with it what
-    waited there. What goes on all the same, its host tells anew."""
+def _end_what_was_open(state: State, session_id: str, *, was_open: bool) -> None:
+    """A session opens anew. Where it was open, the tapui that had it ended without a word, and with
+    it what waited there. What goes on all the same, its host tells anew."""
     for approval in [one for one in state.approvals.values() if is_unsettled(one)]:
         if approval.session_id == session_id:
             del state.approvals[approval.id]
@@ -108,8 +108,13 @@ def _end_what_was_open(state: State, session_id: str) -> None:
         if gate.session_id == session_id:
             del state.gates[gate.id]
     for call in [one for one in state.calls.values() if one.session_id == session_id]:
-        if call.state != "cancelling":  # that one's end may be told after its session's
+        # The end of a call that is cancelled may be told after its session's, by the same tapui.
+        if was_open or call.state != "cancelling":
             del state.calls[call.id]
+    for order in [one for one in state.orders.values() if is_under_way(one)]:
+        if order.session_id == session_id:
+            state.orders[order.id] = replace(order, state="failed", error="tapui ended")
+    _trim(state.orders, is_under_way, limits.RECENT_ORDERS)
 
 
 def _replace_session(state: State, event: ev.SessionReplaced, _ts: str) -> None:

@@ -192,7 +192,7 @@ def activity(session: Session) -> str:
 
 def subagent_name(subagent: Subagent) -> str:
     """Return the name that a person is shown."""
-    return subagent.display_name or subagent.agent
+    return (subagent.display_name or "").strip() or subagent.agent
 
 
 def is_local(session: Session) -> bool:

@@ -64,7 +64,11 @@ def _of_folder(sessions: list[ActiveSession], folder: str) -> ActiveSession | No
     places = [
         (session, os.path.realpath(session.cwd))
         for session in sessions
-        if session.cwd and "\0" not in session.cwd and session.id != _LOCAL
+        # A relative one would be taken for a folder below that of this process.
+        if session.cwd
+        and session.cwd.startswith("/")
+        and "\0" not in session.cwd
+        and session.id != _LOCAL
     ]
     found = [session for session, place in places if place == folder]
     if not found:

@@ -188,3 +188,17 @@ async def test_a_save_stays_in_its_session_when_the_folder_has_another_by_then()
         await second.is_told(Sessions)
         told = next(message for message in second.told if isinstance(message, Sessions))
         assert choose(told.active, None, "/here") == bound.id
+
+
+async def test_a_save_leaves_the_folders_of_other_sessions_to_a_program_that_is_moved() -> None:
+    async with new_bench() as bench:
+        first, second = Played(1), Played(2)
+        link = await bench.bound(first)
+        other = replace(ACTIVE, id="other", foreground=False, cwd="/other")
+        link.tell(SessionsUpdated([replace(ACTIVE, cwd="/here"), other]))
+        await first.is_told(SessionsUpdated)
+        bench.relay.dialled(second)
+        bench.relay.said(second, hello("old"))
+        await second.is_told(HelloAck)
+        newest = [one for one in second.told if isinstance(one, Sessions | SessionsUpdated)][-1]
+        assert [one.cwd for one in newest.active] == ["/here", "/other"]

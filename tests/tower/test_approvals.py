@@ -474,6 +474,16 @@ async def test_only_what_was_chosen_is_sent(typed: list[str], answer: object) ->
         assert [one.answer for one in rig.feed.sent] == ([] if answer is None else [answer])  # type: ignore[attr-defined]
 
 
+async def test_a_pattern_that_takes_long_holds_no_answer_back() -> None:
+    lie = {"type": "string", "default": "a" * 40_000, "pattern": "(?=(a+)+$)b"}
+    schema = {"type": "object", "properties": {"name": {"type": "string"}, "lie": lie}}
+    asks = {"message": "Who?", "requestedSchema": schema}
+    async with running(asked("elicitation", asks), size=(80, 40)) as rig:
+        await opened(rig)
+        await rig.press(*"Ada", "escape", "y", "enter")
+        assert [one.answer["name"] for one in rig.feed.sent] == ["Ada"]  # type: ignore[attr-defined]
+
+
 async def test_a_click_takes_the_choice_that_is_under_it() -> None:
     asks = {"message": "?", "requestedSchema": {"type": "object", "properties": OPTIONAL}}
     async with running(asked("elicitation", asks), size=(80, 40)) as rig:

@@ -120,7 +120,7 @@ def test_status_offers_what_answers_each_kind(
     capsys: pytest.CaptureFixture[str], kind: str
 ) -> None:
     asked = approval("a1", kind, {}, session_id="s1")
-    is_asked_for_words = kind in ("userInput", "elicitation", "goal")
+    is_asked_for_words = kind in ("userInput", "elicitation", "elicitation.plan", "goal")
     expected = WITH_AN_ANSWER if is_asked_for_words else YES_OR_NO
     assert printed(capsys, asked) == [f"  {expected}"]
 

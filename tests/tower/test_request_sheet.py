@@ -772,6 +772,27 @@ async def test_an_answer_that_came_too_late_says_so_and_who_decided(
         assert re.search(rf"Your answer came too late\. . {words}: run echo two", rig.text)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+@pytest.mark.parametrize("more", [0, 1])
+async def test_another_answer_of_the_same_kind_that_came_too_late_says_so(
+    order: int, more: int
+) -> None:
+    detail = {"question": "Which database?", "allowFreeform": True}
+    one = approval("a1", "userInput", detail, session_id="s1")
+    two = [command("a2", "echo two", waited=1)] * more
+    late = Error(ErrorCode.UNKNOWN_APPROVAL, "approval a1 no longer waits", "approval.decide")
+    async with running(asked(one, *two), size=(110, 30)) as rig:
+        await sheet(rig)
+        await rig.press(*"blue", "escape", "y", "enter")
+        for told in (True, False)[::order]:
+            if told:
+                settle(rig, one, "approved", "process 7")
+            else:
+                rig.feed.put(late)
+            await rig.settle()
+        assert "too late" in rig.text or "no longer waits" in "".join(rig.notices)
+
+
 async def test_a_form_that_is_sent_back_was_not_too_late() -> None:
     plan = {"message": "The plan", "refusal": "changes", "requestedSchema": {"properties": {}}}
     form = approval("a1", "elicitation", plan, session_id="s1")

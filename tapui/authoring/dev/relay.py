@@ -263,6 +263,7 @@ class Relay:
         self._filters.clear()
         self._hand_over(program)
         program.put(ack)
+        program.put(SessionsUpdated(self._active or []))  # as they are, now that it is in its own
         for session in self._bound_sessions(ack):
             program.put(SessionLifecycle(session.id, "started"))
             if session.state == "idle":

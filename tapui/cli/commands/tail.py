@@ -60,7 +60,8 @@ def _list(args: argparse.Namespace) -> int:
     if rows:
         output.table(("STREAM", "SESSION", "LINES"), rows, margin="", numbers=(2,), is_cut=True)
     else:
-        output.note(_NONE)
+        is_none = args.session is None or not state.streams
+        output.note(_NONE if is_none else f"no stream of session {args.session} has a line")
     return 0
 
 

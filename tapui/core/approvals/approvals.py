@@ -69,7 +69,7 @@ class Decided:
     rule: AppliedRule | None = None
     """The rule that decided, in the person's place."""
     is_kept: bool = False
-    """Whether exactly this is allowed until the session ends."""
+    """Whether exactly this is allowed until the session or tapui ends."""
 
 
 class Approvals:

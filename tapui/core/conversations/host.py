@@ -507,7 +507,9 @@ class HostConversation(CorePart):
         if message.ports is not None:
             self.policies.ports_seen(connection.id, message.ports)
         for one in message.unattached:
-            self._out.effects.append(NoteAgent(f"session {one.id}", one.pid))
+            name = f"pid {one.pid}"  # of a program without a session
+            name = name if one.id == name else f"session {one.id}"
+            self._out.effects.append(NoteAgent(name, one.pid))
         self._out.emit(UnattachedFound(connection.name, message.unattached))
 
     def looked(self, connection: Connection, message: HostLooked) -> None:

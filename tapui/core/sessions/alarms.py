@@ -170,7 +170,9 @@ class Alarms:
     def _asked(self, event: ev.ApprovalRequested) -> None:
         if self._waiting_time:
             waiting = self._waiting[event.approval.id] = WaitingRequest(event.approval.id)
-            when = self._clock.now + self._waiting_time
+            # One that was asked before its host came has waited already.
+            waited = -(self._clock.until(event.approval.created_at) or 0.0)
+            when = self._clock.now + max(self._waiting_time - waited, 0.0)
             waiting.deadline = self._deadlines.add(when, Due.WAITING, waiting)
 
     def _answered(self, event: ev.ApprovalEvent | ev.ApprovalDeciding) -> None:

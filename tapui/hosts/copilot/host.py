@@ -191,7 +191,12 @@ class CopilotHost:
                 self._look_at(cli)
             doors = {door for cli in found for door in cli.doors}
             self.retry_log.keep({cli.process for cli in found} | doors)
-            apart = [one for one in found if one.process not in self.attachments]
+            joined = {one.process for one in self.attachments.values()}
+            apart = [
+                one
+                for one in found
+                if one.process not in (self.attachments if one.sessions else joined)
+            ]
             self._seen.tell(self._send, found, apart, self._refusals(found))
 
     def _refusals(
@@ -220,7 +225,8 @@ class CopilotHost:
     def _look_at(self, cli: Cli) -> None:
         attachment = self.attachments.get(cli.process)
         if attachment is not None:
-            attachment.sync(cli.sessions)
+            if cli.sessions:  # without a lock it is not known which sessions it has
+                attachment.sync(cli.sessions)
         elif not cli.ports:
             self._look_at_doors(cli)
         elif self.retry_log.is_due(cli.process):
@@ -249,7 +255,7 @@ class CopilotHost:
         attachment = self.attachments.get(port)
         if attachment is not None:
             held = [cli for cli in found if cli.process == attachment.process]
-            if held:
+            if held and held[0].sessions:
                 attachment.sync(held[0].sessions)
         elif self.retry_log.is_due(port):
             if owner is not None:

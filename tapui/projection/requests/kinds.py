@@ -19,7 +19,7 @@ KINDS: dict[str, RequestKind] = {
     "mode": ModeSwitchRequest(),
     "userInput": QuestionRequest(),
     "elicitation": FormRequest(),
-    "plan": PlanRequest(),
+    "elicitation.plan": PlanRequest(),
     "pairing": PairingRequest(),
     "bindAll": BindAllRequest(),
     "terminal": TerminalRequest(),
@@ -34,7 +34,7 @@ KINDS: dict[str, RequestKind] = {
 def kind_name(approval: Approval) -> str:
     """Return the name of a request's kind."""
     is_plan = approval.kind == "elicitation" and "refusal" in detail_of(approval)
-    return "plan" if is_plan else approval.kind
+    return "elicitation.plan" if is_plan else approval.kind
 
 
 def kind_of(approval: Approval) -> RequestKind:

@@ -264,7 +264,7 @@ def command_of(state: State, approval: Approval) -> str:
         return ""
     calls = (call for call in state.calls.values() if call_id in (call.id, call.tool_call_id))
     call = next((call for call in calls if call.session_id == approval.session_id), None)
-    if call is None:
+    if call is None or call.tool == "str_replace_editor":  # its command is a verb
         return ""
     if call.args is None:
         given = head_strings(call.args_cut.head) if call.args_cut is not None else {}

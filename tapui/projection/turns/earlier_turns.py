@@ -36,6 +36,7 @@ def interrupted(session: LiveTurns, at: str | None = None) -> None:
             step.condense()
             session.end(step, "unknown", at, TAPUI_ENDED)
     turn.end("unknown", at)
+    turn.count_wait(at, is_waiting=False)  # calls between turns have no end of their own
 
 
 def bounded(turns: Iterable[Turn]) -> list[Turn]:

@@ -145,7 +145,9 @@ class RequestDetail(DetailView):
         self._proposal: RuleProposal | None = None
         self._is_sent = False
         self._decision: Literal["approve", "deny"] | None = None
-        """What was sent, also where the gateway has refused it."""
+        """What was sent, also where it came too late."""
+        self._was_late = False
+        """The gateway has said that what was sent came too late."""
         self._has_written_rule = False
         self._trouble = ""
         """Why the last key did not count."""
@@ -262,6 +264,8 @@ class RequestDetail(DetailView):
     def _is_late(self, approval: subjects.Approval) -> bool:
         """Return whether an answer was sent from here and the request has ended otherwise: it was
         answered elsewhere before."""
+        if self._was_late:
+            return True
         if self._decision is None or approval.state == "failed":
             return False
         if approval.state == "denied" and detail_of(approval).get("refusal"):
@@ -515,8 +519,14 @@ class RequestDetail(DetailView):
             return False
         is_late = error.code is ErrorCode.UNKNOWN_APPROVAL
         if is_late and not self._is_sent:
-            return True  # of the request before: that it came too late was told with its end
-        self._is_sent, self._chosen = False, None
+            # Of the request before. Its end does not tell where it was answered alike.
+            if not self._note.startswith(_LATE):
+                self._note = f"{_LATE} {self._note}".rstrip()
+                self._prompt()
+            return True
+        self._is_sent, self._chosen, self._was_late = False, None, is_late
+        if not is_late:
+            self._decision = None  # it was not taken, whatever comes of the request
         self._answered.clear()
         self._trouble = _LATE if is_late else error.message
         self._prompt()

@@ -25,6 +25,7 @@ from tapui.wire.limits import MAX_TELL
 _UNSET = "not given"
 _SHOWN = 200
 """Characters of a choice that are shown."""
+_SHOWN_IN_LIST = 600
 
 
 class ChoiceLine(Static, can_focus=True):
@@ -145,15 +146,21 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
         """The choice in the first row."""
         return min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
 
+    @property
+    def _in_sight(self) -> range:
+        return range(self._first, min(self._first + _ROWS, len(self._choices)))
+
+    def _line(self, at: int) -> Content:
+        """Return a choice with all of its name: it is wrapped, for the end may be what counts."""
+        is_chosen = self._choices[at] in self._chosen
+        boxes = ("[x] " if is_chosen else "[ ] ") if self._is_several else ""
+        sign = boxes or ("● " if is_chosen else "○ ")
+        here = "bold reverse" if self.has_focus and at == self._at else ""
+        name = plain(self._names[at], here or ("bold" if is_chosen else ""), limit=_SHOWN_IN_LIST)
+        return plain(sign, "$accent" if is_chosen else "$text-muted") + name
+
     def render(self) -> Content:
-        lines = []
-        for at in range(self._first, min(self._first + _ROWS, len(self._choices))):
-            is_chosen = self._choices[at] in self._chosen
-            boxes = ("[x] " if is_chosen else "[ ] ") if self._is_several else ""
-            sign = boxes or ("● " if is_chosen else "○ ")
-            here = "bold reverse" if self.has_focus and at == self._at else ""
-            name = plain(self._names[at], here or ("bold" if is_chosen else ""), limit=_SHOWN)
-            lines.append(plain(sign, "$accent" if is_chosen else "$text-muted") + name)
+        lines = [self._line(at) for at in self._in_sight]
         if len(self._choices) > _ROWS:
             lines.append(plain(f"{self._at + 1} of {len(self._choices)}", "$text-muted"))
         return Content("\n").join(lines)
@@ -166,7 +173,7 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
 
     def action_step(self, step: int) -> None:
         self._at, self._is_aimed = self._at + step, True
-        self.refresh()
+        self.refresh(layout=len(self._choices) > _ROWS)
 
     def action_choose(self) -> None:
         choice = self._choices[self._at]
@@ -191,14 +198,18 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
         event.stop()
         event.prevent_default()
         self.focus()
-        if event.y < min(_ROWS, len(self._choices)):
-            self._at = self._first + event.y
-            self.action_choose()
+        below = 0
+        for at in self._in_sight:
+            below += self._line(at).get_height({}, self.content_size.width)
+            if event.y < below:
+                self._at = at
+                self.action_choose()
+                return
 
     def _go(self, at: int) -> None:
         """A letter goes to the next choice that begins with it, and takes it if it is the one."""
         self._at = at
-        self.refresh()
+        self.refresh(layout=len(self._choices) > _ROWS)
         if not self._is_several and self._choices[at] not in self._chosen:
             self.action_choose()
 
@@ -233,7 +244,6 @@ class FieldLine(Vertical):
     FieldLine .about { padding-left: 18; height: auto; max-height: 2; width: 1fr; }
     FieldLine Input, FieldLine ChoiceLine { width: 1fr; height: 1; background: $panel; }
     FieldLine AnswerText, FieldLine ChoiceList { width: 1fr; height: auto; background: $panel; }
-    FieldLine ChoiceList { text-wrap: nowrap; text-overflow: ellipsis; }
     """
 
     def __init__(

@@ -103,7 +103,7 @@ class Argument:
         from tapui.schemas import check  # takes time to load
 
         for name, limit in self.limits.items():  # one that is no limit costs itself alone
-            for fault in check.answer({name: limit}, value, with_formats=True).get("faults", ()):
+            for fault in check.answer({name: limit}, value, is_typed=True).get("faults", ()):
                 raise FieldError(fault["text"])
 
     def written(self, value: object) -> str:

@@ -5,11 +5,13 @@ import base64
 import os
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 
 from tapui.hosts.copilot import attachment
@@ -467,20 +469,88 @@ def test_what_was_asked_before_tapui_came_waits_since_then(
     )
     gateway = GatewayPlayed()
     with HostThread(gateway, copilot_home, timing=timing):
-        for id_, kind, is_known in (
-            ("p-0", "permission", True),
-            ("p-1", "permission", False),
-            ("e-2", "elicitation", True),
-            ("x-1", "elicitation", True),
-        ):
+        for id_, is_known in (("p-0", True), ("p-1", False)):
             asked = gateway.wait(ApprovalRequest, id=id_, session_id="s1")
-            assert asked.kind == kind
             assert ((asked.waited or 0) >= 36_000, asked.waited is not None) == (is_known,) * 2
-            assert b"forged" not in bytes(asked.detail)
-        names = {one.id for one in gateway.of(ApprovalRequest)}
-        assert names == {"p-0", "p-1", "e-2", "x-1"}
-        gateway.tell(ApprovalAnswer("e-2", "approve", {}))
+        until(lambda: len(gateway.of(ApprovalRequest, session_id="s1")) == 4, what="all")
+        mine = gateway.of(ApprovalRequest, session_id="s1")
+        assert not any(b"forged" in bytes(one.detail) for one in mine)
+        form, plan = [one for one in mine if one.kind == "elicitation"]
+        assert b"Which?" in bytes(form.detail)
+        assert b"1. Look" in bytes(plan.detail)
+        assert min(form.waited or 0, plan.waited or 0) >= 36_000
+        gateway.tell(ApprovalAnswer(form.id, "approve", {}))
         until(lambda: cli.asked("session.ui.handlePendingElicitation"), what="the answer")
+        assert cli.asked("session.ui.handlePendingElicitation")[0]["requestId"] == "e-2"
+
+
+def test_a_question_in_the_log_with_the_id_of_a_permission_answers_no_permission(
+    cli: CliPlayed, copilot_home: Path, timing: HostTiming
+) -> None:
+    cli.processing = True
+    cli.permissions = [{"kind": "shell", "fullCommandText": "rm -rf /"}]
+    cli.results = log_of(
+        logged("permission.requested", "p-0", permissionRequest={"kind": "shell"}),
+        logged("user_input.requested", "p-0", question="Tea or coffee?"),
+        logged("user_input.requested", "u-1", question="Tea or coffee?"),
+        logged("user_input.requested", "p-1", question="Tea or coffee?"),
+    )
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=timing):
+        assert gateway.wait(ApprovalRequest, id="p-0").kind == "permission"
+        questions = [asked for asked in gateway.of(ApprovalRequest) if asked.kind == "userInput"]
+        for question in questions:
+            gateway.tell(ApprovalAnswer(question.id, "approve", "tea"))
+        until(lambda: len(cli.asked("session.ui.handlePendingUserInput")) >= 2, what="the answers")
+        assert not cli.asked("session.permissions.handlePendingPermissionRequest")
+
+
+def test_of_very_many_questions_in_the_log_the_newest_are_shown(
+    cli: CliPlayed, copilot_home: Path, timing: HostTiming
+) -> None:
+    cli.processing = True
+    cli.permissions = [{"kind": "url", "url": "https://example.org"}]
+    asked = [logged("user_input.requested", f"u-{number}", question="?") for number in range(500)]
+    cli.results = log_of(*asked)
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=timing):
+        gateway.wait(ApprovalRequest, id="p-0", session_id="s1")  # after them
+        mine = gateway.of(ApprovalRequest, session_id="s1")
+        assert len([request for request in mine if request.kind == "userInput"]) == 20
+
+
+def test_a_permission_of_a_subagent_waits_since_it_was_asked(
+    cli: CliPlayed, copilot_home: Path, timing: HostTiming
+) -> None:
+    cli.permissions = [{"kind": "url", "url": "https://example.org"}]
+    cli.results = log_of(logged("permission.requested", "p-0", permissionRequest={"kind": "url"}))
+    task = {"type": "agent", "status": "running", "id": "a", "agentType": "explore"}
+    cli.results["session.tasks.list"] = {"tasks": [{**task, "toolCallId": "t"}]}
+    gateway = GatewayPlayed()
+    with HostThread(gateway, copilot_home, timing=timing):
+        assert (gateway.wait(ApprovalRequest, id="p-0").waited or 0) >= 36_000
+
+
+@pytest.mark.parametrize("timing", [HostTiming(scan=0.05, settle=0.05)])
+def test_an_attached_cli_without_a_lock_keeps_its_sessions(
+    cli: CliPlayed, hosted: HostThread, copilot_home: Path
+) -> None:
+    """It is known by its log then, and as one that is attached."""
+    started = psutil.Process().create_time() * 1000
+    logs = copilot_home / "logs"
+    logs.mkdir()
+    (logs / f"process-{started:.0f}-{os.getpid()}.log").touch()
+    (logs / "process-1234567890123-9999999999.log").touch()
+    (attachment,) = hosted.host.attachments.values()
+    process = attachment.process
+    assert process is not None
+    (this,) = [found for found in hosted.host._discovery.scan() if found.process == process]
+    hosted.run_in_loop(lambda: hosted.host._look_at(replace(this, sessions=())))
+    for lock in copilot_home.glob("session-state/*/inuse.*.lock"):
+        lock.unlink()
+    cli.happens("s1", "session.title_changed", title="It goes on")
+    hosted.gateway.wait(SessionUpdate, label="It goes on")
+    assert not hosted.gateway.of(SessionClose)
 
 
 def test_a_log_that_has_no_end_tells_of_no_question(

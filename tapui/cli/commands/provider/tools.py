@@ -246,6 +246,7 @@ def run_dev(args: argparse.Namespace) -> int:
     folder = _folder(args)
     need_person(args, "serve them in a terminal")
     _need_consent(args, folder)
+    os.chdir(folder)  # their session is the one of this folder
     finder = GatewayFinder(os.environ, getattr(args, "port", None))
     loop = DevLoop(
         Path(folder, _FOLDER),

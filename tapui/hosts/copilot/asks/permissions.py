@@ -324,8 +324,9 @@ class Permissions:
         Raises `AttachError`.
         """
         for request_id, request in await _pending(session, "list the waiting permissions"):
-            if request_id in asked:
-                self._asked_at[request_id] = asked[request_id].at
+            event = asked.get(request_id)
+            if event is not None and event.name == "permission.requested":
+                self._asked_at[request_id] = event.at
             self.requested(request_id, request)
 
     def close(self) -> None:

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from msgspec.structs import replace
+
 from tapui.hosts.copilot.connection import (
     AttachError,
     CliEvent,
@@ -37,6 +39,9 @@ _ENDS = {"abort", "session.idle"}
 """Events of a session's own agent after which nothing of its turn is asked any more."""
 _LOGGED = sorted({*_KINDS, "permission.requested", *_ANSWERED, *_ENDS})
 _PAGE, _MOST_PAGES = 1_000, 20
+_MOST_RECOVERED = 20
+"""Questions that are taken out of the log, the newest: what the agent wrote there takes no room
+from other requests."""
 _LEFT_OUT = frozenset({"requestId"})
 _REASON = 4_000
 """Characters of what the person said with a denial."""
@@ -77,7 +82,7 @@ def _take(asked: dict[str, CliEvent], event: CliEvent) -> None:
     elif event.name in _ANSWERED:
         asked.pop(request_id or "", None)
     elif event.name in _LOGGED and request_id is not None:
-        asked[request_id] = event
+        asked.setdefault(request_id, event)  # what comes later may be forged
 
 
 def waited(at: datetime | None) -> float | None:
@@ -141,15 +146,16 @@ class Questions:
         uplink: SessionUplink,
     ) -> None:
         self._uplink = uplink
-        self._shown: dict[str, tuple[str, dict[str, Any]]] = {}
-        """Those on show: the event that asked, and its detail, by the request's id."""
+        self._shown: dict[str, tuple[str, dict[str, Any], str]] = {}
+        """Those on show: the event that asked, its detail, and the id that the gateway has for it,
+        by the request's id."""
 
     def recover(self, asked: Mapping[str, CliEvent]) -> None:
         """Take up the questions that waited before this host came, of `asked_before`.
 
         A form that names neither a call nor its source is another program's, which may be gone.
         """
-        for request_id, event in asked.items():
+        for request_id, event in list(asked.items())[-_MOST_RECOVERED:]:
             data = dict(event.data)
             if event.name not in _KINDS or (
                 event.name == "elicitation.requested"
@@ -179,12 +185,14 @@ class Questions:
             shown = {**shown, "toolCallId": call_id}
         if event == "elicitation.requested":
             shown = _other_answers(detail)
-        self._shown[request_id] = event, detail
+        # What is read in the log may have the id of another request, such as a permission's.
+        told_as = request_id if at is None else self._uplink.new_id()
+        self._shown[request_id] = event, detail, told_as
         if agent_id is not None:
             shown = {**shown, "agentId": agent_id}
         self._uplink.send(
             ApprovalRequest(
-                id=request_id,
+                id=told_as,
                 session_id=self._uplink.id,
                 kind=_KINDS[event],
                 detail=raw(shown),
@@ -194,9 +202,9 @@ class Questions:
 
     def completed(self, event: str, request_id: str, data: Mapping[str, Any]) -> None:
         """Take note that the CLI has its answer, as the data of its event tells."""
-        if self._shown.pop(request_id, None) is not None:
+        if (shown := self._shown.pop(request_id, None)) is not None:
             decision, reason = _answer_of(event, data)
-            self._uplink.send(ApprovalWithdraw(request_id, "cli", decision, reason))
+            self._uplink.send(ApprovalWithdraw(shown[2], "cli", decision, reason))
 
     def answered(self, answer: ApprovalAnswer) -> bool:
         """Pass the person's answer on to the CLI; return whether the question is this session's.
@@ -204,12 +212,13 @@ class Questions:
         One that expired is left to the CLI's own dialog, and so is a question without a form that
         was denied: that has no word for "no".
         """
-        shown = self._shown.pop(answer.id, None)
-        if shown is None:
+        request_id = next((id_ for id_, one in self._shown.items() if one[2] == answer.id), None)
+        if request_id is None:
             return False
-        event, detail = shown
+        event, detail, _ = self._shown.pop(request_id)
         session = self._uplink.session
         if session is not None and answer.decision != "expired":
+            answer = replace(answer, id=request_id)
             self._uplink.spawn(self._tell(answer, event, detail, session))
         return True
 
@@ -227,8 +236,8 @@ class Questions:
             self._uplink.report("the question was answered in the CLI already", "info")
 
     def close(self) -> None:
-        for request_id in self._shown:
-            self._uplink.send(ApprovalWithdraw(id=request_id))
+        for _, _, told_as in self._shown.values():
+            self._uplink.send(ApprovalWithdraw(id=told_as))
         self._shown.clear()
 
 

@@ -84,6 +84,8 @@ LOOPBACK = "127.0.0.1"
 """Where a CLI listens for others to attach, and the only address that is connected to."""
 _LOCK = re.compile(r"inuse\.(\d{1,10})\.lock\Z")
 _LOG = re.compile(r"process-(\d{13})-(\d{1,10})\.log")
+_HIGHEST_PID = 2**22
+"""The highest process id that Linux gives out; what is named by a higher one is no process."""
 _LOG_TIME = 60.0
 """Seconds from a CLI's start to the time in its log's name, at most."""
 _CLOCK_SLACK = 2.0
@@ -214,7 +216,10 @@ class Discovery:
             changed = folder.stat().st_mtime_ns
             if changed != self._logged[0]:
                 names = [_LOG.fullmatch(log.name) for log in folder.iterdir()]
-                began = {int(name[2]): int(name[1]) / 1000 for name in names if name is not None}
+                began: dict[int, float] = {}
+                for name in names:
+                    if name is not None and (pid := int(name[2])) <= _HIGHEST_PID:
+                        began[pid] = max(int(name[1]) / 1000, began.get(pid, 0.0))
                 self._logged = changed, began
         except OSError:
             return []

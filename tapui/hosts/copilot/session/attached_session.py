@@ -297,7 +297,7 @@ class AttachedSession:
         before = self._asked_there[:1]
         others = [asked for asked in self._asked_there if asked != question]
         self._asked_there = [*others, question] if is_asked else others
-        if self._asked_there[:1] != before:
+        if self._asked_there[:1] != before and self.is_open:
             first = next(iter(self._asked_there), "")
             self._uplink.send(SessionUpdate(session_id=self.id, asks_there=first))
 

@@ -51,7 +51,7 @@ class SessionOpening:
     start: str | None
     is_headless: bool
     is_busy: bool = False
-    """Whether a turn was under way when this was told."""
+    """Whether a turn was under way when this was told, or a subagent at work."""
 
     def workspace_of(self, session: CliSession) -> Path:
         return session.workspace or self.workspace
@@ -90,11 +90,11 @@ class SessionOpening:
         its dialog about the folder."""
         report = self.uplink.report
         asking = session.ask("ask for the session's activity", "session.metadata.isProcessing")
-        self.is_busy = is_busy = (await told(asking, report)).get("processing") is True
+        is_busy = (await told(asking, report)).get("processing") is True
         earlier = await self._tell_history(session, since, is_busy=is_busy)
         if is_busy:
             self.uplink.send(SessionEvent(session_id=self.uplink.id, event="session.busy"))
-        await self._tell_of_subagents(session)
+        self.is_busy = await self._tell_of_subagents(session) or is_busy
         self.translator.prompted_before(earlier.prompts)
         for message in self.translator.go_on(earlier.calls):
             self.uplink.send(message)
@@ -117,12 +117,15 @@ class SessionOpening:
             self.uplink.send(SessionHistory(self.uplink.id, raw(earlier.turns)))
         return earlier
 
-    async def _tell_of_subagents(self, session: CliSession) -> None:
-        """Tell of the subagents that began before this host came: their calls are theirs."""
+    async def _tell_of_subagents(self, session: CliSession) -> bool:
+        """Tell of the subagents that began before this host came: their calls are theirs. Return
+        whether there are any."""
         asking = session.ask("ask for the session's subagents", "session.tasks.list")
         listed = await told(asking, self.uplink.report)
-        for message in self.translator.subagents(objects_of(listed, "tasks")):
+        at_work = self.translator.subagents(objects_of(listed, "tasks"))
+        for message in at_work:
             self.uplink.send(message)
+        return bool(at_work)
 
 
 async def asks_for_trust(session: CliSession, folder: str) -> bool:

@@ -140,6 +140,11 @@ class Shells:
         ]
         return commands[: limits.MAX_SHELLS]
 
+    def stopped(self, place: Place) -> None:
+        """The agent has stopped a command in the background: no end of it is told."""
+        if (behind := self._behind.get(place)) is not None:
+            behind.is_awaited = False
+
     def rested(self) -> None:
         """The CLI has said `session.idle`: it waits for none of the commands that go on."""
         for behind in self._behind.values():
@@ -156,7 +161,12 @@ class Shells:
         return output.newest if output is not None else ""
 
     def completed(
-        self, told: Mapping[str, Any], call: dict[str, str], agent: str | None
+        self,
+        told: Mapping[str, Any],
+        call: dict[str, str],
+        agent: str | None,
+        *,
+        is_detached: bool = False,
     ) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
         """A call has ended: return what its shell told, and the `shell.completed` of a command of
         an earlier call, of whose end it tells.
@@ -174,7 +184,8 @@ class Shells:
             shell = {"id": behind} if is_own else None
             if place in self._behind:  # whose end comes is not known by that id
                 shell = None
-            _keep(self._behind, place, _Behind(call, shell), limits.MAX_NATIVE_CALLS)
+            one = _Behind(call, shell, not is_detached)
+            _keep(self._behind, place, one, limits.MAX_NATIVE_CALLS)
             return {"id": behind, "isBehind": True} if is_own else None, None
         output = self._outputs.pop(call_id, None)
         exit_ = _shell_exit(told) if is_own else None

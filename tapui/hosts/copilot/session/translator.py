@@ -1,5 +1,6 @@
 """What happens in a Copilot session, put into the words of the host conversation."""
 
+import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ OUTPUT_LENGTH = 64 * 1024
 """Characters that are passed on of a tool's output or a message."""
 ARGUMENTS_BYTES = 256 * 1024
 """Bytes that are passed on whole of a call's arguments, as JSON."""
+_NAME = re.compile(r"[\w.-]{1,40}")
 _MODES = ("interactive", "plan", "autopilot")
 _SOME_SERVER, _SOME_PROGRAM = "an MCP server", "another program"
 """What answered a call, where its name is not known."""
@@ -525,8 +527,12 @@ class Translator:
         by = started.server
         if by is None and not self.shells.is_own(call_id):
             by = _SOME_PROGRAM
-        shell, ended = self.shells.completed(data, call, event.agent_id)
+        args = started.args if isinstance(started.args, dict) else {}
+        is_detached = args.get("detach") is True
         kind = result_type(data)
+        if by is None and started.tool == "stop_bash" and kind == "success":
+            self.shells.stopped((event.agent_id, text_of(args, "shellId") or ""))
+        shell, ended = self.shells.completed(data, call, event.agent_id, is_detached=is_detached)
         output = text_of(data.get("result"), "content")
         if data.get("success") is not True and data.get("error") is not None:
             output = text_of(data["error"], "message")
@@ -575,8 +581,11 @@ class Translator:
         started = self._calls.get(call_id)
         args = started.args if started is not None else None
         description = args.get("description") if isinstance(args, dict) else None
-        # What its agent calls it: the name of its kind is the same for several at once.
-        name = text_of(args, "name") or text_of(data, "agentDisplayName") or ""
+        # What its agent calls it: the name of its kind is the same for several at once. It stands
+        # before what is asked, so it is one word.
+        name = text_of(args, "name") or ""
+        if not _NAME.fullmatch(name):
+            name = text_of(data, "agentDisplayName") or ""
         return self._event(
             "subagent.started",
             remoteSessionId=event.agent_id or call_id,
