@@ -526,7 +526,7 @@ class RequestDetail(DetailView):
             return True
         self._is_sent, self._chosen, self._was_late = False, None, is_late
         if not is_late:
-            self._decision = None  # it was not taken, whatever comes of the request
+            self._decision = None  # it was not taken, and the request may yet end otherwise
         self._answered.clear()
         self._trouble = _LATE if is_late else error.message
         self._prompt()

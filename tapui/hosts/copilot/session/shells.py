@@ -141,7 +141,7 @@ class Shells:
         return commands[: limits.MAX_SHELLS]
 
     def stopped(self, place: Place) -> None:
-        """The agent has stopped a command in the background: no end of it is told."""
+        """The agent has stopped a command in the background: none tells its end."""
         if (behind := self._behind.get(place)) is not None:
             behind.is_awaited = False
 
