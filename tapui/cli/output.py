@@ -108,6 +108,11 @@ def is_agreed(question: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
+def terminal_width() -> int:
+    """Return the width of the terminal; 0 for a pipe, and where it is not known."""
+    return shutil.get_terminal_size((0, 0)).columns if sys.stdout.isatty() else 0
+
+
 def table(
     titles: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -123,7 +128,7 @@ def table(
     """
     from rich.cells import cell_len, set_cell_size
 
-    room = shutil.get_terminal_size((0, 0)).columns if is_cut and sys.stdout.isatty() else 0
+    room = terminal_width() if is_cut else 0
 
     cells = [[safe_text(cell) for cell in row] for row in rows]
     columns = range(len(titles))

@@ -1,7 +1,6 @@
 """The gateway's state for `tapui status`: once, as tables or JSON, or a line for each change."""
 
 import contextlib
-import sys
 import time
 from collections.abc import Container, Iterator, Sequence
 from functools import partial
@@ -169,7 +168,7 @@ def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
         [
             [
                 one.id,
-                cut(one.label, _LABEL) if sys.stdout.isatty() else one.label,
+                cut(one.label, _LABEL) if output.terminal_width() else one.label,
                 one.mode or "",
                 model_words(one),
                 _session_state(folded, one),
