@@ -303,7 +303,7 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("call", "t", "--args", "{"), "--args is not valid JSON"),
         (("call", "t", "--args", "[1]"), "--args must be a JSON object"),
         (("call", "t", "--args", "[" * 100_000), "--args is not valid JSON"),
-        (("tail",), "the following arguments are required: STREAM"),
+        (("tail", "--follow"), "--follow and --json are of a stream: name one"),
         (("approve",), "the following arguments are required: ID"),
         (("deny",), "the following arguments are required: ID"),
         (("goal", "show"), "the following arguments are required: GOAL"),

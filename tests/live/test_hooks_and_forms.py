@@ -309,7 +309,9 @@ async def test_question_of_a_session_that_another_program_runs_is_answered_from_
             while not isinstance(asked, ApprovalRequest):
                 asked = await told.get()
         assert asked.kind == "userInput"
-        assert msgspec.json.decode(asked.detail) == {**question, "allowFreeform": True}
+        detail = msgspec.json.decode(asked.detail)
+        assert detail.pop("toolCallId").startswith("call_")
+        assert detail == {**question, "allowFreeform": True}
         joined.answered(ApprovalAnswer(asked.id, "approve", answer="blue"))
         told_model = await asyncio.to_thread(model.wait_for, lambda one: one.role == "tool")
         assert told_model.text == "User selected: blue"

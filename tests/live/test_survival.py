@@ -100,6 +100,7 @@ def test_a_permission_and_a_question_outlive_a_killed_tapui(
     assert [(one["kind"], one["state"]) for one in steps] == [
         ("call", "done"),
         ("call", "done"),
+        ("gate", "done"),  # the question
         ("message", "done"),
     ]
 

@@ -101,8 +101,8 @@ def _add_running(actions: Commands) -> None:
         "run a file with tapui's own Python",
         run_file,
         "Its provider is in the session of this folder, else in the one in front, until\n"
-        "Ctrl-C. A file that calls `run()` itself, or that is a test, runs unchanged. ARGS\n"
-        "are passed on to it, and so are the options, which may also stand behind FILE.",
+        "Ctrl-C. A file that calls `run()` itself, or that is a test, runs unchanged.\n"
+        "ARGS are passed on to it, and so are the options, also behind FILE.",
     )
     run.add_argument("--session", metavar="ID", help="the session, by its id or label")
     add_port(run, "the gateway's port")
