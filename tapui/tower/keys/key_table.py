@@ -320,7 +320,7 @@ TABLE: tuple[KeyAction, ...] = (
         "s",
         "choose('keep')",
         "sheet",
-        "a request: choose to allow exactly this until the session or tapui ends",
+        "a request: allow exactly this until the session or tapui ends",
     ),
     KeyAction(
         "make-rule", "r", "choose('make-rule')", "sheet", "a request: choose to make a rule of it"
