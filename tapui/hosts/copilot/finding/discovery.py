@@ -241,6 +241,8 @@ class Discovery:
                 status = system.status(pid)
                 if status is None or status.terminal == 0 or "--headless" in process.cmdline():
                     return None
+                if status.parent in self._logged[1]:
+                    return None  # an extension, which a CLI runs with its own program
                 return Cli(this, (), (), process.cwd())
         except (psutil.Error, OSError):
             return None

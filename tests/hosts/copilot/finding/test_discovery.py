@@ -43,9 +43,11 @@ def test_cli_without_a_session_is_told_by_its_terminal(copilot_home: Path) -> No
     logs.mkdir(parents=True)
     discovery = Discovery(copilot_home)
     assert discovery.scan() == []
-    with terminal_of("sleep", "1000") as pid, subprocess.Popen(["sleep", "1000"]) as hidden:
+    shell = ("sh", "-c", "sleep 1000 & wait")
+    with terminal_of(*shell) as pid, subprocess.Popen(["sleep", "1000"]) as hidden:
         started = psutil.Process(pid).create_time()
-        for id_, since in ((pid, 1), (pid, -3600), (hidden.pid, 1), (2**30, 1)):
+        (extension,) = until(psutil.Process(pid).children, what="what it runs")
+        for id_, since in ((pid, 1), (pid, -3600), (extension.pid, 1), (hidden.pid, 1), (2**30, 1)):
             (logs / f"process-{(started + since) * 1000:.0f}-{id_}.log").touch()
         try:
             (found,) = discovery.scan()
