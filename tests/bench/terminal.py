@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from types import TracebackType
 from typing import Self
@@ -119,9 +120,9 @@ def cpu_of_tree(pid: int, seconds: float) -> dict[str, float]:
     whole = psutil.Process(pid)
     parts = {}
     for process in (whole, *whole.children(recursive=True)):
-        words = [word for word in process.cmdline() if word.startswith("tapui")]
-        if process.pid == pid or words:
-            parts[process] = words[-1] if words else "tapui"
+        names = [Path(word).name for word in process.cmdline()]
+        if words := [name for name in names if name.startswith("tapui")]:
+            parts[process] = words[0]
     began, before = time.perf_counter(), {process: _cpu(process) for process in parts}
     time.sleep(seconds)
     took = time.perf_counter() - began
