@@ -7,7 +7,10 @@ from pathlib import Path
 
 from tapui.core.proof.folder_states import ADDED, FolderState
 from tapui.runtime.folders.repository import find_repository
-from tapui.runtime.folders.work_tree import WorkTree, WorkTreeLook, path_text
+from tapui.runtime.folders.work_tree import WorkTree, WorkTreeLook, path_bytes, path_text
+
+Contents = dict[str, tuple[int, str]]
+"""Mode and object of each path."""
 
 NAMED = {
     "GIT_AUTHOR_NAME": "A",
@@ -27,12 +30,11 @@ class Repo:
         root.mkdir(parents=True, exist_ok=True)
         if is_new:
             self.git("init", "-q", "-b", "main", *init)
-            self.git("config", "gc.auto", "0")
         self._tree: WorkTree | None = None
 
     def git(self, *args: str, check: bool = True, **environ: str) -> bytes:
         environment = {**os.environ, **NAMED, **environ}
-        command = ["git", "-c", "protocol.file.allow=always", *args]
+        command = ["git", "-c", "protocol.file.allow=always", "-c", "gc.auto=0", *args]
         ran = subprocess.run(
             command, cwd=self.root, env=environment, capture_output=True, check=False
         )
@@ -72,7 +74,7 @@ class Repo:
 
     # What git says
 
-    def tree(self, base: str) -> dict[str, tuple[int, str]]:
+    def tree(self, base: str) -> Contents:
         """Return mode and object of all that a tree has."""
         found = {}
         for line in self.git("ls-tree", "-rz", base).split(b"\0")[:-1]:
@@ -81,13 +83,12 @@ class Repo:
             found[path_text(path)] = (int(mode, 8), oid.decode())
         return found
 
-    def contents(self, base: str) -> dict[str, tuple[int, str]]:
+    def contents(self, tree: Contents) -> Contents:
         """Return mode and object of each file that counts for git: of the tree, of the index, or
         untracked and not ignored."""
         listed = self.git("ls-files", "-zco", "--exclude-standard").split(b"\0")[:-1]
-        listed += self.git("ls-tree", "-rz", "--name-only", base).split(b"\0")[:-1]
         found = {}
-        for path in set(listed):
+        for path in {*listed, *map(path_bytes, tree)}:
             file = Path(os.fsdecode(os.fsencode(self.root) + b"/" + path))
             if any(parent.is_symlink() for parent in file.parents if parent != self.root):
                 continue
@@ -98,17 +99,16 @@ class Repo:
                 found[path_text(path)] = (mode, blob(file.read_bytes()))
         return found
 
-    def differing(self, base: str) -> set[str]:
-        """Return the paths whose content is not that of the tree."""
-        tree, now = self.tree(base), self.contents(base)
-        return {path for path in tree.keys() | now.keys() if tree.get(path) != now.get(path)}
-
     def status(self) -> set[str]:
         """Return what `git status` names, but for what is only staged."""
         names = self.git("status", "--porcelain", "-z", "-uall", "--no-renames").split(b"\0")[:-1]
-        tree, now = self.tree("HEAD"), self.contents("HEAD")
-        paths = {path_text(name[3:]) for name in names}
-        return {path for path in paths if tree.get(path) != now.get(path)}
+        tree = self.tree("HEAD")
+        return {path_text(name[3:]) for name in names} & differing(tree, self.contents(tree))
+
+
+def differing(tree: Contents, now: Contents) -> set[str]:
+    """Return the paths whose content is not that of the tree."""
+    return {path for path in tree.keys() | now.keys() if tree.get(path) != now.get(path)}
 
 
 def blob(data: bytes) -> str:

@@ -11,7 +11,7 @@ from tapui.core.proof.folder_states import DELETED, TOO_LARGE, difference
 from tapui.runtime.folders import work_tree
 from tapui.runtime.folders.repository import find_repository, repository_at
 from tests.rig.waiting import HUNG
-from tests.runtime.folders.repositories import Repo, added, sha
+from tests.runtime.folders.repositories import Repo, added, differing, sha
 
 
 def rewrite(repo: Repo) -> None:
@@ -305,7 +305,8 @@ def test_every_kind_of_index_is_read(repo: Repo, version: str, kind: str) -> Non
         assert list((repo.root / ".git").glob("sharedindex.*"))
     state = repo.look()
     assert state.is_whole, state.why
-    assert state.files.keys() == repo.differing("HEAD") == repo.status()
+    tree = repo.tree("HEAD")
+    assert state.files.keys() == differing(tree, repo.contents(tree)) == repo.status()
     settle(repo)
     assert repo.forgetful().look("", lambda: False).state == state
 

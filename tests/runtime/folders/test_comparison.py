@@ -1,7 +1,6 @@
 """What changed, file by file: as git itself tells it, and of repositories that want to do harm."""
 
 import os
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from tapui.runtime.folders.work_tree import path_bytes, path_text
 from tapui.wire import limits
 from tapui.wire.changes import ChangedFile
 from tests.runtime.folders.repositories import Repo
-from tests.runtime.folders.test_hostile import FILES, KINDS, as_device, as_pipe, as_socket
+from tests.runtime.folders.test_hostile import as_device, as_pipe, as_socket
 
 
 def never() -> bool:
@@ -136,7 +135,18 @@ CONTENTS = st.one_of(
     st.binary(max_size=80),
 )  # fmt: skip
 NAMES = st.sampled_from(
-    [b"f", b"a b", b'"q"', b"tab\t", b"new\nline", b"\xff\\", "é".encode(), b" "]
+    [
+        b"f",
+        b"a b",
+        b'"q"',
+        b"tab\t",
+        b"new\nline",
+        b"\xff\\",
+        "é".encode(),
+        b" ",
+        b"-rf",
+        b"\x1b[31m",
+    ]
 )
 
 
@@ -152,6 +162,7 @@ def test_any_patch_is_taken_by_git(
     Path(os.fsdecode(file)).write_bytes(new)
     text = patch_of(repo, None)
     assert bool(text) == (old != new)
+    assert [path_bytes(path) for path in files_of(repo)] == [name] * (old != new)
     Path(os.fsdecode(file)).write_bytes(old)
     if text:
         (repo.root.parent / "p").write_text(text, newline="")
@@ -236,26 +247,6 @@ def test_a_partial_clone_without_a_content_says_it(repo: Repo, tmp_path: Path) -
 # Hostile
 
 
-@pytest.mark.parametrize("path", FILES)
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_what_stands_for_a_file_hangs_nothing(
-    repo: Repo, kind: Callable[[Path], None], path: str
-) -> None:
-    before = repo.look()
-    repo.write("src/c.py", "edited\n")
-    now = repo.look(before.head)
-    file = repo.root / path
-    if file.is_dir():
-        shutil.rmtree(file)
-    else:
-        file.unlink(missing_ok=True)
-    kind(file)
-    found = listed(before, now)
-    assert found.notes or [one.path for one in found.files] == ["src/c.py"]
-    one = compare((pair_of(before, now),), FilePlace(str(repo.root), "src/c.py"), never)
-    assert one.fault or one.files[0].path == "src/c.py"
-
-
 @pytest.mark.parametrize("kind", [as_pipe, as_device, as_socket], ids=lambda kind: kind.__name__)
 def test_a_file_that_became_another_thing_is_not_opened(
     repo: Repo, kind: Callable[[Path], None]
@@ -290,26 +281,6 @@ def test_only_a_path_that_changed_is_read(repo: Repo, path: str) -> None:
     found = one_of(repo, path)
     assert found.fault
     assert found.hunks == ()
-
-
-def test_a_git_file_that_points_elsewhere_compares_with_that(repo: Repo, tmp_path: Path) -> None:
-    folder = tmp_path / "elsewhere"
-    folder.mkdir()
-    (folder / ".git").write_text(f"gitdir: {repo.root}/.git\n")
-    (folder / "a.py").write_text("mine\n")
-    other = Repo(folder, is_new=False)
-    assert told(files_of(other)["a.py"]) == ("modified", 1, 1)
-
-
-def test_names_of_any_bytes(repo: Repo) -> None:
-    names = [b"\xff\xfe", b"\x1b[31m", b"new\nline", b'"', "é".encode(), b"-rf", b"a b", b"\\xff"]
-    for name in names:
-        Path(os.fsdecode(os.fsencode(repo.root) + b"/" + name)).write_text("x\n")
-    files = files_of(repo)
-    assert {path_bytes(path) for path in files} == {*names}
-    for path in files:
-        path.encode()
-        assert one_of(repo, path).hunks[0].lines == ["+x"]
 
 
 def test_many_files_are_bounded(repo: Repo) -> None:

@@ -20,9 +20,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tapui.core.proof.folder_states import ADDED, NO_REPOSITORY, TOO_LARGE, FolderState
+from tapui.core.effects import FilePlace
+from tapui.core.proof.folder_states import (
+    ADDED,
+    NO_REPOSITORY,
+    TOO_LARGE,
+    FolderState,
+    pair_of,
+)
 from tapui.runtime.folders import index_file
 from tapui.runtime.folders.__main__ import MAX_ROOTS, MEMORY, LookServer
+from tapui.runtime.folders.comparison import compare
 from tapui.runtime.folders.index_file import BrokenIndexError, read_index
 from tapui.runtime.folders.messages import Look
 from tests.runtime.folders.repositories import Repo, added, sha
@@ -113,22 +121,27 @@ FILES = [
 
 @pytest.mark.parametrize("path", FILES)
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-def test_what_stands_for_a_file_hangs_nothing(
+def test_what_stands_for_a_file_hangs_no_look_and_no_comparison(
     repo: Repo, kind: Callable[[Path], None], path: str
 ) -> None:
-    base = repo.look().head
+    before = repo.look()
     repo.write("src/c.py", "edited\n")
+    pairs = (pair_of(before, repo.look(before.head)),)
     file = repo.root / path
     if file.is_dir():
         shutil.rmtree(file)
     else:
         file.unlink(missing_ok=True)
     kind(file)
-    for state in (state_of(repo.root), state_of(repo.root, base)):
+    for state in (state_of(repo.root), state_of(repo.root, before.head)):
         if state.is_whole:
             assert state.files["src/c.py"].removesuffix(ADDED) == sha("edited\n")
         else:
             assert state.why
+    listed = compare(pairs, None, lambda: False)
+    assert listed.notes or [one.path for one in listed.files] == ["src/c.py"]
+    shown = compare(pairs, FilePlace(str(repo.root), "src/c.py"), lambda: False)
+    assert shown.fault or shown.files[0].path == "src/c.py"
 
 
 @pytest.mark.parametrize(
@@ -161,6 +174,9 @@ def test_a_link_to_another_repository_compares_with_that(repo: Repo, tmp_path: P
     assert state.root == str(folder)
     assert state.files["a.py"] == sha("mine\n")
     assert state.files["b.py"] == ""
+    compared = compare((pair_of(None, state),), None, lambda: False)
+    (mine,) = (one for one in compared.files if one.path == "a.py")
+    assert (mine.state, mine.added, mine.removed) == ("modified", 1, 1)
 
 
 def test_another_work_tree_in_the_configuration_is_not_looked_at(

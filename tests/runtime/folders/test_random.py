@@ -14,7 +14,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.runtime.folders.repositories import Repo
+from tests.runtime.folders.repositories import Repo, differing
 
 PATHS = ["a.py", "b.log", "src/a.py", "src/b.log", "src/deep/c.py", "build/x.o", "src/build/y.py"]
 TEXTS = ["one\n", "two\n", "one\r\n", "a longer text\n", ""]
@@ -123,18 +123,20 @@ def test_states_are_equal_where_contents_are(excluded: list[str], taken: list[tu
         repo.commit()
         before = repo.look()
         base = before.head
-        contents = repo.contents(base)
+        tree = repo.tree(base)
+        contents = repo.contents(tree)
         assert before.files == {}
         for step in taken:
             take(repo, step)
-            after, now = repo.look(base), repo.contents(base)
+            after, now = repo.look(base), repo.contents(tree)
             assert after.is_whole, after.why
             assert (after == before) == (now == contents), step
-            assert after.files.keys() == repo.differing(base)
+            assert after.files.keys() == differing(tree, now)
             assert repo.forgetful().look(base, lambda: False).state == after
             if repo.git("rev-parse", "-q", "--verify", "HEAD", check=False):
                 head = repo.look()
-                assert head.files.keys() == repo.differing("HEAD")
+                newest = repo.tree("HEAD")
+                assert head.files.keys() == differing(newest, repo.contents(newest))
                 # Git itself is deceived by a time that is set back within the same second.
                 assert repo.status() <= head.files.keys()
             before, contents = after, now
