@@ -12,7 +12,7 @@ from mcp.client.stdio import stdio_client
 from mcp_types import CallToolResult, Tool, ToolListChangedNotification
 
 from tests.rig.gateway import Gateway, Home
-from tests.rig.peers import Tower
+from tests.rig.peers import Json, Tower
 from tests.rig.waiting import HUNG
 
 MODES = ("legacy", "2026-07-28")
@@ -94,12 +94,17 @@ async def _listen(client: Client, told: McpClient, ready: Any) -> None:
             told.told()
 
 
+def mcp_sessions(tower: Tower) -> list[Json]:
+    """Return the sessions of doors that were open as a tower came."""
+    sessions = tower.snapshot["state"]["sessions"]
+    return [one for one in sessions if one["host"] == "mcp" and one["state"] != "ended"]
+
+
 async def session_of(gateway: Gateway) -> str:
     """Wait for the session of the one door at a gateway; return its id."""
     async with await Tower.hello(gateway.url, gateway.internal_token) as tower:
-        for one in tower.snapshot["state"]["sessions"]:
-            if one["host"] == "mcp" and one["state"] != "ended":
-                return str(one["id"])
+        for session in mcp_sessions(tower):
+            return str(session["id"])
         while True:
             event = await tower.event("session.opened")
             if event["session"]["host"] == "mcp":

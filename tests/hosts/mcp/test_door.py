@@ -12,33 +12,41 @@ from mcp import MCPError
 
 from tapui.home.tokens import ToolsTokenFile
 from tapui.wire.limits import MAX_MESSAGE_BYTES
-from tests.hosts.mcp.mcp_client import MODES, McpClient, connected, session_of
+from tests.conformance.conftest import process
+from tests.hosts.mcp.mcp_client import MODES, McpClient, connected, mcp_sessions, session_of
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import GREET, Host, Provider, Tower
 from tests.rig.waiting import HUNG
 
-pytestmark = pytest.mark.parametrize("mode", MODES)
+__all__ = ["process"]
+
+in_each_era = pytest.mark.parametrize("mode", MODES)
+"""For what the door does by other messages in each era."""
+
+
+@pytest.fixture
+def mode() -> str:
+    """The era of the clients that are not of each."""
+    return MODES[1]
 
 
 @pytest.fixture
 def token(home: Home) -> ToolsTokenFile:
-    """The token for tools, made before any gateway."""
+    """The token for tools of a gateway of the test's own, made before it."""
     file = ToolsTokenFile(home.tapui)
     file.make()
     return file
 
 
 @pytest.fixture
-async def client(
-    home: Home, token: ToolsTokenFile, gateway: Gateway, mode: str
-) -> AsyncIterator[McpClient]:
-    """A client whose door has found the gateway."""
+async def client(process: Gateway, mode: str) -> AsyncIterator[McpClient]:
+    """A client whose door has found the module's gateway; its session ends with the test."""
     ready: asyncio.Future[McpClient] = asyncio.get_running_loop().create_future()
     over = asyncio.Event()
 
     async def keep() -> None:
         """Enter and leave in one task, as the client's cancel scopes want it."""
-        async with connected(home, mode, "--port", str(gateway.port)) as one:
+        async with connected(process.home, mode, "--port", str(process.port)) as one:
             ready.set_result(one)
             await over.wait()
 
@@ -49,6 +57,10 @@ async def client(
     yield ready.result()
     over.set()
     await keeping
+    async with await Tower.hello(process.url, process.internal_token) as tower:
+        left = {one["id"] for one in mcp_sessions(tower)}
+        while left:
+            left.discard((await tower.event("session.closed"))["session"]["id"])
 
 
 async def provided(gateway: Gateway, client: McpClient, **hello: Any) -> Provider:
@@ -60,11 +72,12 @@ async def provided(gateway: Gateway, client: McpClient, **hello: Any) -> Provide
     return provider
 
 
+@in_each_era
 async def test_a_client_lists_and_calls_what_is_bound_to_its_session(
-    client: McpClient, gateway: Gateway
+    client: McpClient, process: Gateway
 ) -> None:
     assert await client.names() == []
-    async with await provided(gateway, client) as provider:
+    async with await provided(process, client) as provider:
         (tool,) = await client.tools()
         assert (tool.description, tool.output_schema) == ("Say hello", None)
         assert tool.input_schema == GREET["parameters"]
@@ -74,17 +87,17 @@ async def test_a_client_lists_and_calls_what_is_bound_to_its_session(
         result = await calling
         assert (result.is_error, result.structured_content) == (False, {"said": "hello"})
         assert json.loads(result.content[0].text) == {"said": "hello"}
-        async with await Tower.hello(gateway.url, gateway.internal_token) as tower:
-            (session,) = [
-                one for one in tower.snapshot["state"]["sessions"] if one["host"] == "mcp"
-            ]
+        async with await Tower.hello(process.url, process.internal_token) as tower:
+            (session,) = mcp_sessions(tower)
         assert session["label"] == "MCP: mcp"  # the official client's name
         assert not session.get("foreground")
     await client.has()
 
 
-async def test_a_result_that_is_no_object_is_text(client: McpClient, gateway: Gateway) -> None:
-    async with await provided(gateway, client) as provider:
+async def test_results_that_are_no_objects_are_texts_images_or_links(
+    client: McpClient, process: Gateway
+) -> None:
+    async with await provided(process, client) as provider:
         for data, text in (
             ("plain", "plain"),
             ([1, 2], "[1, 2]"),
@@ -97,11 +110,7 @@ async def test_a_result_that_is_no_object_is_text(client: McpClient, gateway: Ga
             result = await calling
             assert result.content[0].text == text
             assert (result.is_error, result.structured_content) == (False, None)
-
-
-async def test_files_are_images_or_links(client: McpClient, gateway: Gateway, home: Home) -> None:
-    async with await provided(gateway, client) as provider:
-        folder = home.copilot / "providers" / "greeter"
+        folder = process.home.copilot / "providers" / "greeter"
         for name, kind, content in (
             ("a.png", "image/png", b"\x89PNG\r\n"),
             ("b.wav", "audio/wav", b"RIFF"),
@@ -122,8 +131,8 @@ async def test_files_are_images_or_links(client: McpClient, gateway: Gateway, ho
                 assert base64.b64decode(shown.data) == content
 
 
-async def test_an_error_is_a_result_with_its_code(client: McpClient, gateway: Gateway) -> None:
-    async with await provided(gateway, client) as provider:
+async def test_an_error_is_a_result_with_its_code(client: McpClient, process: Gateway) -> None:
+    async with await provided(process, client) as provider:
         calling = asyncio.create_task(client.call("greet"))
         await provider.answer(error="no such name", errorCode="NOT_FOUND", retryable=True)
         result = await calling
@@ -151,7 +160,8 @@ async def test_an_error_is_a_result_with_its_code(client: McpClient, gateway: Ga
         assert (denied.is_error, denied.content[0].text) == (True, "UNAUTHORIZED: not today")
 
 
-async def test_progress_reaches_the_client(client: McpClient, gateway: Gateway) -> None:
+@in_each_era
+async def test_progress_reaches_the_client(client: McpClient, process: Gateway) -> None:
     told: list[tuple[float, float | None, str | None]] = []
     come = asyncio.Event()
 
@@ -159,7 +169,7 @@ async def test_progress_reaches_the_client(client: McpClient, gateway: Gateway) 
         told.append((done, total, text))
         come.set()
 
-    async with await provided(gateway, client) as provider:
+    async with await provided(process, client) as provider:
         calling = asyncio.create_task(client.call("greet", progress_callback=progress))
         call = await provider.expect("tool.call")
         half = {"message": "1/2 half", "done": 1, "total": 2}
@@ -171,10 +181,11 @@ async def test_progress_reaches_the_client(client: McpClient, gateway: Gateway) 
         assert told == [(1, 2, "half")]
 
 
+@in_each_era
 async def test_the_list_answers_while_a_call_hangs_and_after_it_was_given_up(
-    client: McpClient, gateway: Gateway
+    client: McpClient, process: Gateway
 ) -> None:
-    async with await provided(gateway, client) as provider:
+    async with await provided(process, client) as provider:
         calling = asyncio.create_task(client.call("greet"))
         call = await provider.expect("tool.call")
         assert await client.names() == ["greet"]  # the call hangs
@@ -206,48 +217,50 @@ async def test_without_a_gateway_there_are_no_tools_and_one_that_comes_is_found(
 
 
 async def test_a_gateway_that_dies_in_a_call_ends_it_and_the_next_one_is_found(
-    client: McpClient, home: Home, gateway: Gateway, serve: Callable[..., Gateway]
+    home: Home, token: ToolsTokenFile, gateway: Gateway, serve: Callable[..., Gateway], mode: str
 ) -> None:
-    provider = await provided(gateway, client)
-    calling = asyncio.create_task(client.call("greet"))
-    await provider.expect("tool.call")
-    gateway.kill()
-    async with asyncio.timeout(HUNG):
-        result = await calling
-    assert result.is_error
-    assert result.content[0].text.startswith("DISCONNECTED: the gateway went away")
-    await client.has()
-    await provider.close()
-    again = serve("--no-attach", port=gateway.port)
-    async with await provided(again, client) as provider:
+    async with connected(home, mode, "--port", str(gateway.port)) as client:
+        provider = await provided(gateway, client)
         calling = asyncio.create_task(client.call("greet"))
-        await provider.answer(data="back")
-        assert (await calling).content[0].text == "back"
+        await provider.expect("tool.call")
+        gateway.kill()
+        async with asyncio.timeout(HUNG):
+            result = await calling
+        assert result.is_error
+        assert result.content[0].text.startswith("DISCONNECTED: the gateway went away")
+        await client.has()
+        await provider.close()
+        again = serve("--no-attach", port=gateway.port)
+        async with await provided(again, client) as provider:
+            calling = asyncio.create_task(client.call("greet"))
+            await provider.answer(data="back")
+            assert (await calling).content[0].text == "back"
 
 
 async def test_a_revoked_token_ends_the_session_at_once(
-    client: McpClient, home: Home, gateway: Gateway, token: ToolsTokenFile
+    home: Home, token: ToolsTokenFile, gateway: Gateway, mode: str
 ) -> None:
-    async with await provided(gateway, client) as provider:
-        calling = asyncio.create_task(client.call("greet"))
-        await provider.expect("tool.call")
-        done = await asyncio.to_thread(home.run, "uninstall", "mcp")
-        assert done.stdout.startswith("revoked the token for tools\n")
-        # When the command has ended, the gateway takes it no longer.
-        await provider.expect("session.lifecycle", state="shutdown.pending")
-        result = await calling
-        assert result.is_error
-        await client.has()
-        result = await client.call("greet")
-        assert "token" in result.content[0].text
-        # A new one is found without starting the client again.
-        assert token.make()
-        await provider.send({"type": "goodbye"})
-    async with await provided(gateway, client):
-        pass
+    async with connected(home, mode, "--port", str(gateway.port)) as client:
+        async with await provided(gateway, client) as provider:
+            calling = asyncio.create_task(client.call("greet"))
+            await provider.expect("tool.call")
+            done = await asyncio.to_thread(home.run, "uninstall", "mcp")
+            assert done.stdout.startswith("revoked the token for tools\n")
+            # When the command has ended, the gateway takes it no longer.
+            await provider.expect("session.lifecycle", state="shutdown.pending")
+            result = await calling
+            assert result.is_error
+            await client.has()
+            result = await client.call("greet")
+            assert "token" in result.content[0].text
+            # A new one is found without starting the client again.
+            assert token.make()
+            await provider.send({"type": "goodbye"})
+        async with await provided(gateway, client):
+            pass
 
 
-async def test_hostile_tools_spoil_nothing(client: McpClient, gateway: Gateway) -> None:
+async def test_hostile_tools_spoil_nothing(client: McpClient, process: Gateway) -> None:
     tools = [
         {**GREET, "name": "long", "description": "y" * 1_000_000},
         {**GREET, "name": "raw", "description": "\x1b]0;title\x07\u202eevil\nsecond line"},
@@ -260,7 +273,7 @@ async def test_hostile_tools_spoil_nothing(client: McpClient, gateway: Gateway) 
         {**GREET, "name": "odder", "parameters": {"type": "object", "properties": [1]}},
     ]
     provider = await Provider.bind(
-        gateway.url, gateway.token, session=await session_of(gateway), tools=[*tools, *odd]
+        process.url, process.token, session=await session_of(process), tools=[*tools, *odd]
     )
     async with provider:
         await client.has(*(str(tool["name"]) for tool in tools))
@@ -279,36 +292,35 @@ async def test_hostile_tools_spoil_nothing(client: McpClient, gateway: Gateway) 
         assert len((await calling).content[0].text) == 1_048_576
 
 
-async def test_a_second_client_has_a_session_of_its_own(
-    client: McpClient, home: Home, gateway: Gateway, mode: str
+@in_each_era
+async def test_a_second_client_has_a_session_of_its_own_which_goes_with_it(
+    client: McpClient, process: Gateway, mode: str
 ) -> None:
-    async with await provided(gateway, client), connected(home, mode) as second:
-        assert await second.names() == []
-        refused = await second.call("greet")
-        assert refused.content[0].text.startswith("NOT_FOUND")
-
-
-async def test_the_session_goes_with_the_client(
-    home: Home, token: ToolsTokenFile, gateway: Gateway, mode: str
-) -> None:
-    async with await Tower.hello(gateway.url, gateway.internal_token) as tower:
-        async with connected(home, mode):
+    port = ("--port", str(process.port))
+    async with (
+        await provided(process, client),
+        await Tower.hello(process.url, process.internal_token) as tower,
+    ):
+        async with connected(process.home, mode, *port) as second:
             opened = await tower.event("session.opened")
+            assert await second.names() == []
+            refused = await second.call("greet")
+            assert refused.content[0].text.startswith("NOT_FOUND")
         closed = await tower.event("session.closed")
         assert closed["session"]["id"] == opened["session"]["id"]
         assert closed["session"]["reason"] == "its client is gone"
 
 
 async def test_a_client_whose_program_is_attached_gets_nothing_twice(
-    client: McpClient, gateway: Gateway
+    client: McpClient, process: Gateway
 ) -> None:
-    host = await Host.hello(gateway.url, gateway.internal_token)
-    async with await provided(gateway, client) as provider, host:
+    host = await Host.hello(process.url, process.internal_token)
+    async with await provided(process, client) as provider, host:
         await host.open("s1", pid=os.getpid())  # the door is a child of this process
         await host.send({"type": "session.update", "sessionId": "s1", "toolsRevision": 1})
         await client.has()
         await provider.send({"type": "goodbye"})
         result = await client.call("greet")
         assert result.is_error
-    async with await provided(gateway, client):
+    async with await provided(process, client):
         pass

@@ -35,13 +35,15 @@ def with_emitter(repo: str) -> str:
     return repo
 
 
-@pytest.mark.parametrize("mode", MODES)
 async def test_a_client_has_the_tools_of_its_folder_as_another_session_has(
-    home: Home, gateway: Gateway, tmp_path: Path, mode: str
+    home: Home, gateway: Gateway, tmp_path: Path
 ) -> None:
     repo = folder_with(tmp_path / "repo", one=source("one"))
     port = ("--port", str(gateway.port))
-    async with Watcher(gateway) as seen, connected(home, mode, *port, folder=repo) as client:
+    async with (
+        Watcher(gateway) as seen,
+        connected(home, MODES[1], *port, folder=repo) as client,
+    ):
         shown = await seen.allow("tools")
         assert shown["files"] == ["tools/one.py"]
         await client.has("one")

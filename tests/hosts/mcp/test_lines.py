@@ -1,17 +1,13 @@
 """What an MCP client writes that the package cannot read: answered, bounded, and passed over."""
 
-import asyncio
-import json
 import os
 import threading
-from typing import Any
 
 import pytest
 from mcp_types import JSONRPCError
 
 from tapui.hosts.mcp.door import ClientLines
 from tapui.runtime.children.lines import MAX_LINE_BYTES
-from tests.rig.gateway import Home, tapui_argv
 
 CALL = b'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": %s}'
 LARGE = b'"' + b"x" * MAX_LINE_BYTES + b'"'
@@ -91,33 +87,3 @@ async def test_responses_and_notifications_are_not_answered(line: bytes) -> None
 async def test_the_last_line_needs_no_end() -> None:
     ping = b'{"jsonrpc": "2.0", "id": 6, "method": "ping"}'
     assert await read(ping) == ([ping.decode()], [])
-
-
-async def test_the_door_answers_a_call_with_half_of_a_character(home: Home) -> None:
-    home.root.mkdir(parents=True, exist_ok=True)
-    process = await asyncio.create_subprocess_exec(
-        *tapui_argv("mcp-door"),
-        env=home.env(),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-    )
-
-    async def answered(line: bytes) -> dict[str, Any]:
-        assert process.stdin is not None
-        assert process.stdout is not None
-        process.stdin.write(line + b"\n")
-        async with asyncio.timeout(30):
-            return dict(json.loads(await process.stdout.readline()))
-
-    client = b'{"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": %s}'
-    first = client % b'{"name": "test", "version": "1"}'
-    told = await answered(
-        b'{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": %s}' % first
-    )
-    assert "result" in told
-    told = await answered(CALL % rb'{"name": "greet", "arguments": {"name": "\ud800"}}')
-    assert told["id"] == 5
-    assert "half of a character" in told["error"]["message"]
-    assert (await answered(b'{"jsonrpc": "2.0", "id": 6, "method": "ping"}'))["result"] == {}
-    await process.communicate(b"")
-    assert process.returncode == 0

@@ -82,50 +82,44 @@ async def test_another_token_is_shown_at_once_after_one_was_refused(tmp_path: Pa
         folder.release()
 
 
-@pytest.mark.parametrize(
-    ("tail", "refused"),
-    [("", []), ("not json\n", [None]), ('{"jsonrpc": "2.0", "id": 9, "method": 7}\n', [9])],
-)
-def test_standard_output_has_the_protocol_alone(
-    home: Home, tail: str, refused: list[object]
-) -> None:
+def test_standard_output_has_the_protocol_alone_whatever_comes_in(home: Home) -> None:
     hello = {
         "protocolVersion": "2025-11-25",
         "capabilities": {},
         "clientInfo": {"name": "a client \x1b[0m", "version": "1"},
     }
+    half = r'{"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": {"name": "\ud800"}}'
     asked = [
-        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
-        {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        {"jsonrpc": "2.0", "id": 2, "method": "tools/list"},
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        '{"jsonrpc": "2.0", "method": "notifications/initialized"}',
+        '{"jsonrpc": "2.0", "id": 2, "method": "tools/list"}',
+        "not json",
+        '{"jsonrpc": "2.0", "id": 9, "method": 7}',
+        half,
+        '{"jsonrpc": "2.0", "id": 6, "method": "ping"}',
     ]
     home.root.mkdir(exist_ok=True)
-    door = subprocess.Popen(
+    with subprocess.Popen(
         tapui_argv("mcp-door"),
         env=home.env(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-    )
-    assert door.stdin is not None
-    assert door.stdout is not None
-    door.stdin.write("".join(json.dumps(one) + "\n" for one in asked) + tail)
-    door.stdin.flush()
-    told = [json.loads(door.stdout.readline()) for _ in range(2 + len(refused))]
-    answers = [one for one in told if "result" in one]
-    door.stdin.close()  # the client has gone: the door ends
-    rest = door.stdout.read()
-    said = door.stderr.read() if door.stderr else ""
-    assert door.wait(HUNG) == 0
-    door.stdout.close()
-    if door.stderr:
-        door.stderr.close()
-    assert [one["id"] for one in answers] == [1, 2]
-    assert [one["id"] for one in told if "error" in one] == refused
-    assert answers[0]["result"]["capabilities"]["tools"] == {"listChanged": True}
-    assert answers[1]["result"]["tools"] == []
-    assert [json.loads(line) for line in rest.splitlines()] == []
+    ) as door:
+        assert door.stdin is not None
+        assert door.stdout is not None
+        door.stdin.write("".join(f"{line}\n" for line in asked))
+        door.stdin.flush()
+        told = [json.loads(door.stdout.readline()) for _ in range(len(asked) - 1)]
+        rest, said = door.communicate(timeout=HUNG)  # the client has gone: the door ends
+    assert (door.returncode, rest) == (0, "")
+    answers = {one["id"]: one["result"] for one in told if "result" in one}
+    refused = {one["id"]: one["error"]["message"] for one in told if "error" in one}
+    assert answers[1]["capabilities"]["tools"] == {"listChanged": True}
+    assert (answers[2]["tools"], answers[6]) == ([], {})
+    assert refused.keys() == {None, 9, 5}
+    assert "half of a character" in refused[5]
     assert "no token for tools" in said
 
 
