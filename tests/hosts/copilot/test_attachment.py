@@ -16,14 +16,12 @@ import pytest
 
 from tapui.hosts.copilot import attachment
 from tapui.hosts.copilot.connection import AttachError, CliConnection, LostError, Participation
-from tapui.hosts.copilot.session.hooks import LEFT
 from tapui.hosts.copilot.uplink import HostTiming, Uplink
 from tapui.hosts.for_models import MEDIA_BYTES
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
     ApprovalAnswer,
     ApprovalRequest,
-    HookPreToolUse,
     Sender,
     SessionClose,
     SessionEvent,
@@ -171,20 +169,6 @@ def test_session_that_ends_while_its_follower_is_joined_was_replaced(
     assert (closed.session_id, closed.replaced_by) == ("s1", "s3")
 
 
-@pytest.mark.parametrize("timing", [HostTiming(replace=0.01, after_shutdown=0.01)])
-def test_session_that_another_joined_on_screen_stays_beside_it(
-    cli: CliPlayed, hosted: HostThread
-) -> None:
-    gateway = hosted.gateway
-    cli.shows("s3")
-    gateway.wait(SessionOpen, lambda one: one.session.id == "s3")
-    cli.shows("s1")
-    gateway.wait(SessionUpdate, lambda one: (one.session_id, one.foreground) == ("s1", True))
-    ends(cli, "s1")  # it is on screen again: nothing took its place
-    closed = gateway.wait(SessionClose)
-    assert (closed.session_id, closed.replaced_by) == ("s1", None)
-
-
 def answered_with(cli: CliPlayed, hosted: HostThread, file: FileResult) -> dict[str, object]:
     """Let the model call a tool that answers with a file; return what the CLI was handed."""
     gateway = hosted.gateway
@@ -216,12 +200,11 @@ def test_image_reaches_the_model_as_an_image_and_other_files_by_their_path(
     assert shown["textResultForLlm"] == text
     plain = answered_with(cli, hosted, FileResult(str(file), "text/plain", size))
     assert "binaryResultsForLlm" not in plain
-    gone = answered_with(cli, hosted, FileResult(str(file) + "-gone", "image/png", size))
-    assert "binaryResultsForLlm" not in gone
     link = tmp_path / "link"
     link.symlink_to(file)
-    linked = answered_with(cli, hosted, FileResult(str(link), "image/png", size))
-    assert "binaryResultsForLlm" not in linked
+    for unreadable in (tmp_path / "gone", link, tmp_path):
+        told = answered_with(cli, hosted, FileResult(str(unreadable), "image/png", size))
+        assert ("binaryResultsForLlm" in told, told["resultType"]) == (False, "success")
     os.truncate(file, MEDIA_BYTES + 1)
     large = answered_with(cli, hosted, FileResult(str(file), "image/png", MEDIA_BYTES + 1))
     assert "binaryResultsForLlm" not in large
@@ -300,47 +283,16 @@ def refusals(host: HostThread) -> list[str]:
 
 
 @pytest.mark.parametrize("timing", [NEVER], ids=["never in vain"])
-@pytest.mark.parametrize(
-    ("kind", "given", "output"),
-    [
-        ("preToolUse", {"toolName": "bash", "toolArgs": {}}, "the gateway said refused"),
-        ("userPromptSubmitted", {"prompt": "Go on"}, None),
-        ("agentStop", {"stopReason": "end_turn"}, None),
-    ],
-    ids=["a tool", "a prompt", "the end of a turn"],
-)
 def test_a_question_that_the_gateway_refuses_is_answered_at_once(
-    cli: CliPlayed, hosted: HostThread, kind: str, given: dict[str, Any], output: str | None
+    cli: CliPlayed, hosted: HostThread
 ) -> None:
     hosted.gateway.refuses = ErrorCode.INTERNAL
-    said = cli.hook("s1", kind, **given)
-    if output is None:
-        assert said is None
-    else:
-        assert said is not None
-        assert output in said["permissionDecisionReason"]
-    assert len(refusals(hosted)) == 1
-
-
-@pytest.mark.parametrize("timing", [NEVER], ids=["never in vain"])
-def test_a_child_that_began_earlier_has_its_parents_rules_and_is_not_reported(
-    cli: CliPlayed, hosted: HostThread
-) -> None:
-    hosted.gateway.knows = {"s1"}
-    given = {"toolName": "bash", "toolArgs": {}, "sessionId": "child"}
-    assert cli.hook("s1", "preToolUse", **given) is None
-    asked = [one.session_id for one in hosted.gateway.of(HookPreToolUse)]
-    assert (asked, refusals(hosted)) == (["child", "s1"], [])
-
-
-@pytest.mark.parametrize("timing", [NEVER], ids=["never in vain"])
-def test_a_session_that_the_gateway_has_ended_lets_no_tool_run(
-    cli: CliPlayed, hosted: HostThread
-) -> None:
-    hosted.gateway.refuses = ErrorCode.INVALID_SESSION
     said = cli.hook("s1", "preToolUse", toolName="bash", toolArgs={})
-    assert said == {"permissionDecision": "deny", "permissionDecisionReason": LEFT}
-    assert refusals(hosted) == []
+    assert said is not None
+    assert "the gateway said refused" in said["permissionDecisionReason"]
+    assert cli.hook("s1", "userPromptSubmitted", prompt="Go on") is None
+    assert cli.hook("s1", "agentStop", stopReason="end_turn") is None
+    assert len(refusals(hosted)) == 3
 
 
 def test_a_call_that_the_gateway_refuses_is_answered(cli: CliPlayed, hosted: HostThread) -> None:
@@ -365,14 +317,6 @@ def test_a_call_of_a_tool_that_another_program_has_by_now_is_not_answered(
     hosted.gateway.wait(ToolInvoke, tool="tap_list_streams")
     assert not hosted.gateway.of(ToolInvoke, tool="greet")
     assert cli.asked("session.tools.handlePendingToolCall") == []
-
-
-def test_an_image_that_cannot_be_read_is_told_without_it(
-    cli: CliPlayed, hosted: HostThread, tmp_path: Path
-) -> None:
-    answer = answered_with(cli, hosted, FileResult(str(tmp_path), "image/png", 1))
-    assert answer["resultType"] == "success"
-    assert "binaryResultsForLlm" not in answer
 
 
 ODD = {
@@ -630,16 +574,6 @@ PART = Participation(lambda _: None, {})
 
 async def connected(cli: CliPlayed) -> CliConnection:
     return await CliConnection.open(cli.port, None, within=HUNG, on_foreground=lambda _: None)
-
-
-async def test_a_call_under_way_fails_when_its_connection_is_closed(cli: CliPlayed) -> None:
-    connection = await connected(cli)
-    cli.slow = {"s1"}
-    joining = asyncio.create_task(connection.join("s1", PART, {}))
-    await until_async(lambda: cli.asked("session.resume"), what="it is joined")
-    await connection.close()
-    with pytest.raises(LostError):
-        await joining
 
 
 async def test_no_session_is_joined_over_a_connection_that_was_closed(cli: CliPlayed) -> None:

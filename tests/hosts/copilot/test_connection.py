@@ -5,7 +5,7 @@ import asyncio
 import contextlib
 import json
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +58,6 @@ from tests.hosts.gateway import GREET
 from tests.rig.waiting import HUNG, until_async
 
 Json = dict[str, Any]
-
-
-@pytest.fixture
-def cli(copilot_home: Path) -> Iterator[CliPlayed]:
-    with CliPlayed(copilot_home, "s1") as played:
-        yield played
 
 
 async def opened(cli: CliPlayed, token: str | None = None) -> CliConnection:

@@ -190,40 +190,35 @@ def test_the_end_of_the_cli_ends_it(
     assert doors_of(home, os.getpid(), os.getuid()) == ()
 
 
-@pytest.mark.parametrize(
-    "first",
-    [
+def test_nothing_is_passed_on_without_the_token(
+    connect: Callable[[], Peer], tapui: Peer, cli: Peer
+) -> None:
+    firsts: list[Json] = [
         {"id": "c", "method": "connect", "params": {"token": "guessed"}},
         {"id": "c", "method": "connect", "params": {}},
         {"id": "c", "method": "session.resume", "params": {"sessionId": SESSION}},
-    ],
-)
-def test_nothing_is_passed_on_without_the_token(
-    connect: Callable[[], Peer], tapui: Peer, cli: Peer, first: Json
-) -> None:
-    stranger = connect()
-    stranger.send(**first)
-    refused = stranger.next()
-    assert refused is not None
-    assert refused["error"]["message"] == "wrong token"
-    assert stranger.next() is None
+    ]
+    for first in firsts:
+        stranger = connect()
+        stranger.send(**first)
+        refused = stranger.next()
+        assert refused is not None
+        assert refused["error"]["message"] == "wrong token"
+        assert stranger.next() is None
     tapui.send(id="p", method="ping", params={})
     cli.request("ping")  # and nothing before it
 
 
-@pytest.mark.parametrize(
-    "sent",
-    [
+def test_nonsense_closes_the_connection(connect: Callable[[], Peer]) -> None:
+    for sent in (
         b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"Content-Length: 999999999\r\n\r\n",
         b"Content-Length: 3\r\n\r\n{]}",
         b"x" * 5000,
-    ],
-)
-def test_nonsense_closes_the_connection(connect: Callable[[], Peer], sent: bytes) -> None:
-    stranger = connect()
-    stranger.send_raw(sent)
-    assert stranger.next() is None
+    ):
+        stranger = connect()
+        stranger.send_raw(sent)
+        assert stranger.next() is None, sent
 
 
 def test_one_tapui_at_a_time(connect: Callable[[], Peer], tapui: Peer, door: ExtensionDoor) -> None:
@@ -298,27 +293,16 @@ def test_a_tapui_that_detaches_leaves_nothing(tapui: Peer, cli: Peer) -> None:
     assert tapui.next() == {"jsonrpc": "2.0", "id": "d", "result": {"success": True}}
 
 
-def test_files_of_clis_that_are_gone_are_removed(home: Path) -> None:
+def test_files_of_clis_that_are_gone_are_removed(
+    home: Path, request: pytest.FixtureRequest
+) -> None:
     ended = subprocess.Popen(["true"])
     ended.wait()
     left = home / "tapui" / "doors" / f"1-{ended.pid}.json"
     left.parent.mkdir(parents=True)
     left.write_text("{}")
-    node = program("node")
-    with subprocess.Popen(
-        [node, str(ExtensionFile(home).path)],
-        env={"PATH": os.environ["PATH"], "SESSION_ID": SESSION},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-    ) as started:
-        assert started.stdout
-        assert started.stdin
-        peer = Peer(started.stdout, started.stdin)
-        peer.answer(peer.request("connect"))
-        peer.answer(peer.request("session.resume"))
-        until(lambda: doors_of(home, os.getpid(), os.getuid()), what="the door")
-        assert not left.exists()
-        started.terminate()
+    request.getfixturevalue("door")  # the extension has started
+    assert not left.exists()
 
 
 @pytest.mark.parametrize(

@@ -79,10 +79,14 @@ async def test_what_was_refused_is_tried_again_once_its_program_is_another() -> 
     assert said == ["not attached: it speaks protocol 5 (copilot update)"]
 
 
-def test_a_port_that_was_named_is_looked_at_again(cli: CliPlayed, copilot_home: Path) -> None:
+def test_a_port_that_was_named_is_told_with_its_refusal_and_looked_at_again(
+    cli: CliPlayed, copilot_home: Path
+) -> None:
     cli.greeting = {"protocolVersion": 5}
-    with HostThread(GatewayPlayed(), copilot_home, port=cli.port) as host:
-        until(lambda: reports(host), what="a report")
+    timing = HostTiming(scan=0.05)
+    with HostThread(GatewayPlayed(), copilot_home, port=cli.port, timing=timing) as host:
+        (told,) = host.gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
+        assert (told.id, "speaks protocol 5" in str(told.why)) == ("s1", True)
         (target,) = host.run_in_loop(host.host.retry_log.targets)
         assert host.host.retry_log._of[target].again_at < math.inf
         cli.greeting = {"protocolVersion": 3}
@@ -123,14 +127,6 @@ def test_a_session_that_cannot_be_looked_at_is_left(cli: CliPlayed, copilot_home
         until(lambda: cli.asked("session.detach"), what="it is left")
         (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
     assert "left aside the look at its tools" in str(told.why)
-
-
-def test_a_port_that_was_named_is_told_with_its_refusal(cli: CliPlayed, copilot_home: Path) -> None:
-    cli.greeting = {"protocolVersion": 5, "version": "1.0.217"}
-    gateway = GatewayPlayed()
-    with HostThread(gateway, copilot_home, port=cli.port, timing=HostTiming(scan=0.05)):
-        (told,) = gateway.wait(SessionsUnattached, lambda one: one.unattached).unattached
-    assert (told.id, "speaks protocol 5" in str(told.why)) == ("s1", True)
 
 
 def test_a_session_that_comes_later_and_is_not_understood_ends_the_conversation(

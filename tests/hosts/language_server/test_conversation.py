@@ -5,8 +5,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tapui.wire.codec import raw
 from tapui.wire.errors import ErrorCode
 from tapui.wire.host import (
@@ -153,58 +151,19 @@ async def test_a_tool_of_a_provider_is_answered_as_a_tuple(tmp_path: Path) -> No
         assert round_["turnId"].startswith("t-")
 
 
-@pytest.mark.parametrize(
-    ("outcome", "text", "status"),
-    [
-        ({"error": "no", "error_code": "NOT_FOUND"}, "NOT_FOUND: no", "error"),
-        ({"error": "gone", "error_code": "CANCELLED"}, "CANCELLED: gone", "cancelled"),
-    ],
-)
-async def test_an_error_is_a_result_that_the_model_reads(
-    tmp_path: Path, outcome: dict[str, Any], text: str, status: str
-) -> None:
+async def test_rules_and_gates_judge_a_tool_of_a_provider(tmp_path: Path) -> None:
     gateway = AnsweringGateway()
-    gateway.gives = lambda call: ToolOutcome(call.id, **outcome)
-    async with hosting(tmp_path, [{"call": "greet"}], gateway=gateway) as seen:
-        await seen.turn()
-        assert answers(seen.program) == [[{"content": [{"value": text}], "status": status}, None]]
-
-
-@pytest.mark.parametrize(
-    ("decision", "wanted"),
-    [
-        ("deny", [{"content": [{"value": "DENIED: a rule says no"}], "status": "error"}, None]),
-        (
-            "context",
-            [
-                {
-                    "content": [{"value": "given"}, {"value": "mind the rules"}],
-                    "status": "success",
-                },
-                None,
-            ],
-        ),
-    ],
-)
-async def test_rules_and_gates_judge_a_tool_of_a_provider(
-    tmp_path: Path, decision: str, wanted: list[Any]
-) -> None:
-    gateway = AnsweringGateway()
-    gateway.judges = lambda _: decision
-    async with hosting(tmp_path, [{"call": "greet"}], gateway=gateway) as seen:
-        await seen.turn()
-        assert answers(seen.program) == [wanted]
-        assert len(gateway.of(ToolInvoke)) == (decision != "deny")
-
-
-async def test_a_rule_that_asks_has_the_person_asked(tmp_path: Path) -> None:
-    gateway = AnsweringGateway()
-    gateway.judges = lambda _: "ask"
-    async with hosting(tmp_path, [{"call": "greet"}], gateway=gateway) as seen:
-        await seen.turn()
-        (detail,) = gateway.asked()
+    async with hosting(tmp_path, *[[{"call": "greet"}]] * 3, gateway=gateway) as seen:
+        for decision in ("deny", "context", "ask"):
+            gateway.judges = lambda _, decision=decision: decision  # type: ignore[misc]
+            await seen.turn()
+        denied, added, asked = (answer for answer, _ in answers(seen.program))
+        assert denied == {"content": [{"value": "DENIED: a rule says no"}], "status": "error"}
+        assert added["content"] == [{"value": "given"}, {"value": "mind the rules"}]
+        assert (added["status"], asked["status"]) == ("success", "success")
+        assert len(gateway.of(ToolInvoke)) == 2
+        (detail,) = gateway.asked()  # by the rule that asks
         assert (detail["kind"], detail["toolName"]) == ("custom-tool", "greet")
-        assert answers(seen.program)[0][0]["status"] == "success"
 
 
 async def test_a_call_of_what_is_not_there(tmp_path: Path) -> None:
@@ -259,21 +218,21 @@ async def test_what_reads_in_the_folder_needs_no_question(tmp_path: Path) -> Non
         assert [one["result"]["type"] for one in calls] == ["success"] * 3
 
 
-@pytest.mark.parametrize("decision", ["approve", "deny", "expired"])
-async def test_what_reads_outside_is_asked(tmp_path: Path, decision: str) -> None:
+async def test_what_reads_outside_is_asked(tmp_path: Path) -> None:
     gateway = AnsweringGateway()
-    gateway.decides = lambda _: decision
+    decisions = iter(("approve", "deny", "expired"))
+    gateway.decides = lambda _: next(decisions)
     link = tmp_path / "work" / "link"
     link.parent.mkdir()
     link.symlink_to(tmp_path)
-    steps = [{"own": "read_file", "input": {"filePath": str(link / "secret")}}]
+    steps = [{"own": "read_file", "input": {"filePath": str(link / "secret")}}] * 3
     async with hosting(tmp_path, steps, gateway=gateway) as seen:
         await seen.turn()
-        (detail,) = gateway.asked()
         outside = real(tmp_path / "secret")
-        assert (detail["kind"], detail["path"]) == ("read", outside)
-        word = "accept" if decision == "approve" else "dismiss"
-        assert answers(seen.program) == [[{"result": word}, None]]
+        asked = [(detail["kind"], detail["path"]) for detail in gateway.asked()]
+        assert asked == [("read", outside)] * 3
+        words = [answer["result"] for answer, _ in answers(seen.program)]
+        assert words == ["accept", "dismiss", "dismiss"]
 
 
 async def test_a_rule_that_forbids_a_tool_of_the_server(tmp_path: Path) -> None:
@@ -556,13 +515,16 @@ async def test_without_a_model_a_turn_fails(tmp_path: Path) -> None:
         assert result.error == "the server offers no model: name one with --model"
 
 
-@pytest.mark.parametrize("text", ["/fix it", " @terminal x"])
-async def test_a_text_is_no_command(tmp_path: Path, text: str) -> None:
-    async with hosting(tmp_path, [{"say": "x"}]) as seen:
-        await seen.turn(text)
+async def test_a_text_is_no_command(tmp_path: Path) -> None:
+    async with hosting(tmp_path, [{"say": "x"}], [{"say": "y"}]) as seen:
+        await seen.turn("/fix it")
+        await seen.turn(" @terminal x")
         (create,) = told(seen.program, "conversation/create")
-        assert create["params"]["turns"] == [{"request": f"Prompt: {text}"}]
-        assert seen.gateway.events("user.message")[0]["content"] == text
+        (turn,) = told(seen.program, "conversation/turn")
+        assert create["params"]["turns"] == [{"request": "Prompt: /fix it"}]
+        assert turn["params"]["message"] == "Prompt:  @terminal x"
+        prompts = [prompt["content"] for prompt in seen.gateway.events("user.message")]
+        assert prompts == ["/fix it", " @terminal x"]
 
 
 async def test_only_so_many_prompts_wait(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ async def test_the_handshake(tmp_path: Path) -> None:
             "enablePlugins": False,
         }
         assert seen.reports == []
+        assert seen.host.conversation.server.version == VERSION
 
 
 async def test_nobody_is_signed_in(tmp_path: Path) -> None:
@@ -193,8 +194,3 @@ async def test_a_turn_that_does_not_end_when_it_is_stopped(tmp_path: Path) -> No
         seen.gateway.tell(SessionStop("stop", seen.session))
         result = await seen.gateway.got(OrderResult, id="stop", state="failed")
         assert result.error == "the turn does not end within 0.2 s"
-
-
-async def test_the_server_says_its_version(tmp_path: Path) -> None:
-    async with hosting(tmp_path) as seen:
-        assert seen.host.conversation.server.version == VERSION

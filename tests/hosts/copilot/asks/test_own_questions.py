@@ -1,6 +1,5 @@
 """Questions of tapui's own, asked in a played CLI over a real socket."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,20 +20,6 @@ from tests.hosts.gateway import GatewayPlayed, HostThread
 from tests.rig.waiting import until
 
 NO, YES = "No, stay in interactive", "Yes, switch to plan"
-
-
-@pytest.fixture
-def cli(copilot_home: Path) -> Iterator[CliPlayed]:
-    with CliPlayed(copilot_home, "s1") as played:
-        yield played
-
-
-@pytest.fixture
-def gateway(cli: CliPlayed, copilot_home: Path, timing: HostTiming) -> Iterator[GatewayPlayed]:
-    played = GatewayPlayed()
-    with HostThread(played, copilot_home, timing=timing):
-        until(lambda: cli.asked("session.tools.set"), what="the tools")
-        yield played
 
 
 def ask(

@@ -27,14 +27,22 @@ def test_process_with_a_lock_is_found_with_its_own_port_only(
     copilot_home: Path, pretend: Pretend
 ) -> None:
     cli, stranger = pretend("127.0.0.1"), pretend("127.0.0.1")
-    cli.hold("s1")
-    (found,) = Discovery(copilot_home).scan()
+    lock = cli.hold("s1")
+    discovery = Discovery(copilot_home)
+    (found,) = discovery.scan()
     assert found.process.pid == cli.process.pid
     assert found.ports == tuple(cli.ports)
     assert not set(found.ports) & set(stranger.ports)
     assert found.sessions == ("s1",)
     assert found.cwd == str(Path.cwd())
     assert found.process.is_alive()
+    assert Discovery(copilot_home, uid=os.getuid() + 1).scan() == [], "it is another user's"
+    (again,) = discovery.scan(known=[found.process])
+    assert (again.ports, again.sessions) == ((), ("s1",)), "its ports are not asked for again"
+    assert (again.listens, ports_of([again])) == (found.ports, list(found.ports))
+    info = lock.stat()
+    os.utime(lock, (info.st_atime, info.st_mtime - 3600))
+    assert discovery.scan() == [], "a lock that is older is another one's"
 
 
 def test_cli_without_a_session_is_told_by_its_terminal(copilot_home: Path) -> None:
@@ -100,18 +108,6 @@ def test_zombie_counts_as_dead(copilot_home: Path, pretend: Pretend) -> None:
     assert discovery.scan() == []
 
 
-def test_lock_older_than_its_process_is_another_ones(copilot_home: Path, pretend: Pretend) -> None:
-    cli = pretend("127.0.0.1")
-    lock = cli.hold("s1")
-    os.utime(lock, (lock.stat().st_atime, lock.stat().st_mtime - 3600))
-    assert Discovery(copilot_home).scan() == []
-
-
-def test_process_of_another_user_is_not_looked_at(copilot_home: Path, pretend: Pretend) -> None:
-    pretend("127.0.0.1").hold("s1")
-    assert Discovery(copilot_home, uid=os.getuid() + 1).scan() == []
-
-
 def test_planted_links_are_not_followed(
     copilot_home: Path, tmp_path: Path, pretend: Pretend
 ) -> None:
@@ -135,19 +131,6 @@ def test_locks_that_come_and_go_are_noticed(copilot_home: Path, pretend: Pretend
     assert [sorted(one.sessions) for one in discovery.scan()] == [["s1", "s2"]]
     first.unlink()
     assert [one.sessions for one in discovery.scan()] == [("s2",)]
-
-
-def test_ports_of_known_processes_are_not_asked_for_again(
-    copilot_home: Path, pretend: Pretend
-) -> None:
-    pretend("127.0.0.1").hold("s1")
-    discovery = Discovery(copilot_home)
-    (found,) = discovery.scan()
-    (again,) = discovery.scan(known=[found.process])
-    assert again.ports == ()
-    assert again.sessions == ("s1",)
-    assert again.listens == found.ports
-    assert ports_of([again]) == list(found.ports)
 
 
 def started_long_ago(cli: Cli) -> Cli:

@@ -43,7 +43,7 @@ _VALUES = json_values | st.sampled_from(
     ["a", "edit", "bash", "interactive", True, 2**70, -1, 1e300]
 )
 _DATA = st.dictionaries(_FIELDS, _VALUES | st.dictionaries(_FIELDS, _VALUES), max_size=6)
-_EVENTS = st.lists(st.tuples(_NAMES, _DATA, st.none() | st.text(max_size=3)), max_size=12)
+_EVENTS = st.lists(st.tuples(_NAMES, _DATA, st.none() | st.text(max_size=3)), max_size=24)
 
 
 def filled(folder: Path, copilot_home: Path) -> tuple[Path, PastEvents]:
@@ -63,7 +63,7 @@ def asked(folder: Path, path: Path, sql: str) -> list[list[Any]]:
 
 
 @given(_EVENTS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_any_events_become_rows(events: list[tuple[str, dict[str, Any], str | None]]) -> None:
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)

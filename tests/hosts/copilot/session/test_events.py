@@ -69,27 +69,6 @@ def notified(shell: str, code: object) -> Any:
     return recorded("system.notification", {"content": "It has exited.", "kind": kind})
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<command started in background with shellId: bg1>",
-        "tick\n<command with shellId: bg1 is still running after 10 seconds.>\n",
-        "<the command was moved to the background by the user, shellId: bg1.>",
-    ],
-)
-def test_a_command_that_goes_on_behind_its_call_tells_its_exit_code_later(
-    translator: Translator, text: str
-) -> None:
-    translator.translate(bash_start())
-    translator.translate(complete(CALL, success=True, result={"content": text}))
-    assert translator.translate(notified("other", 3)) == []
-    call = {"toolCallId": CALL, "tool": "bash", "command": "echo hi > x.txt"}
-    shell = {"id": "bg1", "isBehind": True}
-    ended = ("shell.completed", {**call, "exitCode": 3, "shell": shell})
-    assert told(translator.translate(notified("bg1", 3))) == [ended]
-    assert translator.translate(notified("bg1", 3)) == []
-
-
 READING = {"toolCallId": "call_2", "toolName": "read_bash", "arguments": {"shellId": "bg1"}}
 
 
@@ -108,14 +87,6 @@ def test_a_notice_that_is_read_with_a_prompt_begins_nothing(translator: Translat
     translator.translate(recorded("user.message", {"content": "go"}))
     ((name, _),) = told(translator.translate(recorded("assistant.turn_start", {"turnId": "0"})))
     assert name == "assistant.turn_start"
-
-
-@pytest.mark.parametrize("code", [2**40, -(2**31) - 1])
-def test_an_exit_code_that_is_none_is_not_told(translator: Translator, code: int) -> None:
-    translator.translate(bash_start())
-    text = "<command started in background with shellId: bg1>"
-    translator.translate(complete(CALL, success=True, result={"content": text}))
-    assert translator.translate(notified("bg1", code)) == []
 
 
 def test_prompt_of_the_person(translator: Translator) -> None:

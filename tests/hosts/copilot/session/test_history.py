@@ -199,6 +199,11 @@ def test_only_the_end_of_a_huge_file_is_read(tmp_path: Path) -> None:
     assert turn.head.prompt == "go now"
 
 
+@pytest.fixture(scope="module")
+def any_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("session")
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(
@@ -217,9 +222,6 @@ def test_only_the_end_of_a_huge_file_is_read(tmp_path: Path) -> None:
         max_size=8,
     )
 )  # fmt: skip
-def test_any_lines_make_turns_or_none(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
-    folder = tmp_path_factory.mktemp("session")
-    for turn in read(written(folder, *lines)):
+def test_any_lines_make_turns_or_none(any_folder: Path, lines: list[bytes]) -> None:
+    for turn in read(written(any_folder, *lines)):
         assert turn.head.is_history

@@ -181,6 +181,7 @@ async def test_a_session_that_the_gateway_has_ended_is_refused_until_we_have_lef
     assert await one.tool() == refusal(LEFT)
     await one.hooks.leave()
     assert await one.tool() is None
+    assert one.reports == []
 
 
 async def test_a_child_that_the_gateway_does_not_know_has_its_parents_rules() -> None:
@@ -192,6 +193,7 @@ async def test_a_child_that_the_gateway_does_not_know_has_its_parents_rules() ->
     one = asked(answer)
     assert await one.tool(session_id="c1") == refusal("no")
     assert [question.session_id for question in one.questions] == ["c1", "s1"]
+    assert one.reports == []
 
 
 async def test_what_comes_before_the_gateway_knows_the_session_waits() -> None:

@@ -2,10 +2,7 @@
 
 from tapui.wire.host import HostCanvas, HostSchedule, HostTask, SessionLook, SessionLooked
 from tests.hosts.cli_played import CliPlayed
-from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed
-
-__all__ = ["cli", "gateway"]
 
 
 def looked(gateway: GatewayPlayed, session: str = "s1") -> SessionLooked:

@@ -10,11 +10,8 @@ from tapui.wire.host import SessionEvent, SessionUpdate
 from tapui.wire.limits import MAX_ID
 from tapui.wire.subjects import Account
 from tests.hosts.cli_played import CliPlayed
-from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed, HostThread
 from tests.rig.waiting import until
-
-__all__ = ["cli", "gateway"]
 
 CART: dict[str, Any] = {"id": 1, "objective": " mend the cart\n", "status": "active"}
 

@@ -5,10 +5,7 @@ import pytest
 
 from tapui.wire.host import ApprovalRequest
 from tests.hosts.cli_played import CliPlayed
-from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed
-
-__all__ = ["cli", "gateway"]
 
 
 @pytest.mark.parametrize(("tool", "shell"), [("powershell", "powershell"), ("bash", None)])

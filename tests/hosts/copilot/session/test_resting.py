@@ -4,11 +4,8 @@ import msgspec
 
 from tapui.wire.host import SessionEvent, SessionUpdate
 from tests.hosts.cli_played import CliPlayed
-from tests.hosts.copilot.session.test_steering import cli, gateway
 from tests.hosts.gateway import GatewayPlayed
 from tests.rig.waiting import until
-
-__all__ = ["cli", "gateway"]
 
 
 def idles(gateway: GatewayPlayed) -> list[dict[str, object]]:

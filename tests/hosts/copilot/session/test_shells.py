@@ -17,6 +17,7 @@ from tapui.wire.message import SessionEvent
 
 Json = dict[str, Any]
 CWD = "/code/repo"
+BEHIND = "<command started in background with shellId: {}>"
 LARGE = "Output too large to read at once (164.9 KB). Saved to: /tmp/x.txt\n\n1\n2\n"
 
 
@@ -62,9 +63,10 @@ class Cli:
             id_, agent, result=result | {"contents": [exit_]}, shellExecution={"exitCode": code}
         )
 
-    def goes_behind(self, id_: str, shell: str, agent: str | None = None) -> Json:
-        text = f"<command started in background with shellId: {shell}>"
-        ((_, end),) = self.ends(id_, agent, result={"content": text})
+    def goes_behind(
+        self, id_: str, shell: str, agent: str | None = None, text: str = BEHIND
+    ) -> Json:
+        ((_, end),) = self.ends(id_, agent, result={"content": text.format(shell)})
         return end
 
     def notifies(self, shell: str, code: int) -> list[tuple[str, Json]]:
@@ -259,14 +261,32 @@ def test_a_command_in_the_background_tells_its_code_and_output_when_it_is_read(c
     assert cli.notifies("bg1", 5) == [], "it was told already"
 
 
-def test_the_cli_tells_of_it_before_it_is_read(cli: Cli) -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        BEHIND,
+        "tick\n<command with shellId: {} is still running after 10 seconds.>\n",
+        "<the command was moved to the background by the user, shellId: {}.>",
+    ],
+)
+def test_the_cli_tells_of_it_once_before_it_is_read(cli: Cli, text: str) -> None:
     cli.starts("c1")
-    cli.goes_behind("c1", "bg1")
+    cli.goes_behind("c1", "bg1", text=text)
     cli.prints("c1", 0, "no\n")
-    ((_, ended),) = cli.notifies("bg1", 1)
-    assert ended["shell"] == {"id": "bg1", "isBehind": True, "tail": "no\n"}
+    assert cli.notifies("other", 3) == []
+    ((name, ended),) = cli.notifies("bg1", 1)
+    shell = {"id": "bg1", "isBehind": True, "tail": "no\n"}
+    assert (name, ended["exitCode"], ended["shell"]) == ("shell.completed", 1, shell)
+    assert cli.notifies("bg1", 1) == []
     cli.starts("c2", "read_bash")
     assert len(cli.exits("c2", 1, "bg1")) == 1
+
+
+@pytest.mark.parametrize("code", [2**40, -(2**31) - 1])
+def test_an_exit_code_that_is_none_is_not_told(cli: Cli, code: int) -> None:
+    cli.starts("c1")
+    cli.goes_behind("c1", "bg1")
+    assert cli.notifies("bg1", code) == []
 
 
 def test_another_programs_read_bash_ends_nothing(cli: Cli) -> None:

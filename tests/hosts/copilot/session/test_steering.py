@@ -1,7 +1,5 @@
 """Orders of the person, carried out in a played CLI over a real socket."""
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, get_args
 
 import msgspec
@@ -23,24 +21,8 @@ from tapui.wire.steering import (
     Way,
 )
 from tests.hosts.cli_played import CliPlayed
-from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.hosts.gateway import GatewayPlayed
 from tests.rig.waiting import until
-
-
-@pytest.fixture
-def cli(copilot_home: Path) -> Iterator[CliPlayed]:
-    """A CLI with one session."""
-    with CliPlayed(copilot_home, "s1") as played:
-        yield played
-
-
-@pytest.fixture
-def gateway(cli: CliPlayed, copilot_home: Path, timing: HostTiming) -> Iterator[GatewayPlayed]:
-    """The gateway of a host that has attached to it."""
-    played = GatewayPlayed()
-    with HostThread(played, copilot_home, timing=timing):
-        until(lambda: cli.asked("session.tools.set"), what="the tools")
-        yield played
 
 
 def became(gateway: GatewayPlayed, order: Message, state: str = "done") -> OrderResult:
