@@ -169,15 +169,16 @@ NONSENSE: list[str | bytes] = [
 ]
 
 
-@pytest.mark.parametrize("said", NONSENSE, ids=range(len(NONSENSE)))
-async def test_nonsense_is_ignored(said: str | bytes) -> None:
+async def test_nonsense_is_ignored() -> None:
     async def talk(socket: ServerConnection) -> None:
         await bind(socket)
-        await socket.send(said)
-        await socket.send(called("c"))
+        for number, said in enumerate(NONSENSE):
+            await socket.send(said)
+            await socket.send(called(f"c{number}"))
 
     async with against(talk) as (told, heard):
-        assert (await answered(heard, "c"))["data"] == "sound"
+        for number, said in enumerate(NONSENSE):
+            assert (await answered(heard, f"c{number}"))["data"] == "sound", said
         assert sum("bound: " in word for word in told.words) == 1
 
 

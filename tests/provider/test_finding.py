@@ -1,9 +1,6 @@
 """Which gateway a provider's program connects to, and which token it shows to whom."""
 
-import shutil
 import socket
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,15 +9,6 @@ from tapui.provider.gateway_finder import GatewayFinder
 from tapui.provider.link import LinkLost
 from tapui.provider.socket_link import SocketLink
 from tests.rig.gateway import Gateway, Home
-
-
-@pytest.fixture(scope="module")
-def running() -> Iterator[Gateway]:
-    """A gateway on a port of its own."""
-    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
-    with Gateway(Home(root), "--no-attach") as gateway:
-        yield gateway
-    shutil.rmtree(root, ignore_errors=True)
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "[::1]"])

@@ -6,18 +6,14 @@ from typing import Any
 import pytest
 
 from tapui.provider import (
-    Allow,
     DeclarationError,
-    Deny,
     GateCall,
     GatewayRefusal,
     Provider,
     Session,
-    SessionNews,
 )
 from tests.provider.conftest import Bench
 from tests.rig.peers import Json
-from tests.rig.waiting import HUNG
 
 
 async def decision(bench: Bench, tool: str, **args: Any) -> Json:
@@ -32,32 +28,6 @@ async def prepared(bench: Bench, prompt: str, **more: Any) -> Json:
     ask = {"type": "prompt.submitted", "id": "p", "sessionId": bench.session, "prompt": prompt}
     await bench.host.send({**ask, **more})
     return await bench.host.expect("prompt.prepared", id="p")
-
-
-async def test_gates_decide_on_calls_that_match(bench: Bench) -> None:
-    provider = Provider("guard")
-    seen: list[Any] = []
-
-    @provider.gate(tool="bash", args=r"git push", reason="CI is red")
-    def pushes(call: GateCall) -> Any:
-        seen.append((call.tool, call.args, call.session.id))
-        return "force" not in call.args["command"]
-
-    @provider.gate(tool="edit", file="*.sql")
-    async def migrations(call: GateCall) -> Any:
-        return Allow("keep it compatible") if "add" in call.args["path"] else Deny("never drop")
-
-    await bench.serve(provider)
-    assert (await decision(bench, "bash", command="ls"))["decision"] in ("allow", "ask")
-    assert not seen
-    denied = await decision(bench, "bash", command="git push --force")
-    assert (denied["decision"], denied["reason"]) == ("deny", "CI is red")
-    assert seen == [("bash", {"command": "git push --force"}, bench.session)]
-    assert (await decision(bench, "bash", command="git push"))["decision"] in ("allow", "ask")
-    told = await decision(bench, "edit", path="add.sql")
-    assert "keep it compatible" in told["context"]
-    denied = await decision(bench, "edit", path="drop.sql")
-    assert (denied["decision"], denied["reason"]) == ("deny", "never drop")
 
 
 @pytest.mark.expects_error_log("the gate 'raises' failed")
@@ -86,11 +56,9 @@ async def test_a_gate_that_fails_denies_unless_it_fails_open(bench: Bench) -> No
     assert (await decision(bench, "c"))["decision"] in ("allow", "ask")
 
 
-async def test_rules_contexts_and_transforms_hold(bench: Bench) -> None:
-    provider = Provider("rules", context="CI is green", startup_context="the rules are here")
+async def test_a_rule_and_a_transform_hold_and_the_newest_context_counts(bench: Bench) -> None:
+    provider = Provider("rules")
     provider.deny(tool="bash", args="rm -rf", reason="not here")
-    provider.context_rule("ask before a release", tool="release")
-    provider.append("custom_instructions", "use pnpm")
 
     @provider.transform("code_change_rules")
     def rules(current: str) -> str:
@@ -99,14 +67,8 @@ async def test_rules_contexts_and_transforms_hold(bench: Bench) -> None:
     served = await bench.serve(provider)
     denied = await decision(bench, "bash", command="rm -rf /")
     assert (denied["decision"], denied["reason"]) == ("deny", "not here")
-    assert "ask before a release" in (await decision(bench, "release"))["context"]
-    sections = {"custom_instructions": "Be short.", "code_change_rules": "Lint."}
-    found = await prepared(bench, "hello", sections=sections)
-    assert "CI is green" in "\n".join(found["context"])
-    assert "the rules are here" in "\n".join(found["context"])
-    assert "use pnpm" in found["sections"]["custom_instructions"]
+    found = await prepared(bench, "hello", sections={"code_change_rules": "Lint."})
     assert found["sections"]["code_change_rules"] == "Lint. Test first."
-
     provider.set_context("CI is red")
     provider.set_context("CI is green again")
     while "CI is green again" not in "\n".join((await prepared(bench, "again"))["context"]):
@@ -114,18 +76,9 @@ async def test_rules_contexts_and_transforms_hold(bench: Bench) -> None:
     assert "transforms may have no effect" in served.told.words[0]
 
 
-async def test_streams_are_filtered_and_queried(bench: Bench) -> None:
+async def test_a_query_of_anothers_stream_is_refused_in_the_code_that_asks(bench: Bench) -> None:
     provider = Provider("watcher")
-    provider.filter("git", [("behind=0", "drop"), ("conflict", "inject")])
     found: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-
-    @provider.tool
-    async def watch(session_lines: list[str]) -> Any:
-        session = served.serving.members[bench.session]
-        for line in session_lines:
-            session.push(line, stream="git", metadata={"from": "git"})
-        lines = await session.query("git", last=10)
-        return [line.event for line in lines["git@watcher"]]
 
     @provider.background
     async def ask(session: Session) -> None:
@@ -134,25 +87,8 @@ async def test_streams_are_filtered_and_queried(bench: Bench) -> None:
         except GatewayRefusal as error:
             found.set_result(error.code)
 
-    served = await bench.serve(provider)
-    outcome = await bench.call("watch", {"session_lines": ["behind=0", "behind=2", "conflict"]})
-    assert outcome["data"] == ["conflict", "behind=2"]
-    sent = await bench.host.expect("session.send")
-    assert "conflict" in sent["prompt"]
-    assert await found == "UNAUTHORIZED"
-
-
-async def test_pushes_show_and_wake(bench: Bench) -> None:
-    provider = Provider("pusher")
-
-    @provider.background
-    async def push(session: Session) -> None:
-        session.log("half a smile: \ud83d")
-        session.prompt("Look at the build.")
-
     await bench.serve(provider)
-    assert "half a smile: \ufffd" in (await bench.host.expect("session.log"))["message"]
-    assert "Look at the build." in (await bench.host.expect("session.send"))["prompt"]
+    assert await found == "UNAUTHORIZED"
 
 
 async def test_what_cannot_be_pushed_is_refused_where_it_is_said(bench: Bench) -> None:
@@ -174,41 +110,6 @@ async def test_what_cannot_be_pushed_is_refused_where_it_is_said(bench: Bench) -
     served = await bench.serve(provider)
     assert "done" in (await bench.host.expect("session.log"))["message"]
     assert not [word for word in served.told.words if "noticed" in word]
-
-
-@pytest.mark.expects_error_log("the handler of tool.execution_complete failed")
-async def test_handlers_hear_of_events_and_of_the_sessions_life(bench: Bench) -> None:
-    provider = Provider("listener")
-    heard: list[tuple[str, Any]] = []
-    both = asyncio.Event()
-
-    @provider.tool
-    def nothing() -> None:
-        return None
-
-    @provider.on("session.started")
-    @provider.on("session.idle")
-    def life(news: SessionNews) -> None:
-        heard.append((news.name, news.session.id))
-
-    @provider.on("tool.execution_complete")
-    async def breaks(news: SessionNews) -> None:
-        raise RuntimeError
-
-    @provider.on("tool.execution_complete")
-    async def completed(news: SessionNews) -> None:
-        heard.append((news.name, news.data["tool"]))
-        both.set()
-
-    await bench.serve(provider)
-    await bench.call("nothing")
-    async with asyncio.timeout(HUNG):
-        await both.wait()
-    assert heard == [
-        ("session.started", bench.session),
-        ("session.idle", bench.session),
-        ("tool.execution_complete", "nothing"),
-    ]
 
 
 def test_a_tool_without_a_text_is_described_by_its_name() -> None:

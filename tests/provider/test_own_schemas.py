@@ -1,12 +1,11 @@
 """Tools whose schemas are the author's own, and text beside files."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tapui.provider import Context, DeclarationError, File, Image, Provider
+from tapui.provider import Context, DeclarationError, Provider
 from tapui.provider.conversation import RETRY_SECONDS
 from tapui.provider.tool import ToolFunction
 from tests.provider.conftest import Bench
@@ -116,19 +115,3 @@ async def test_a_prefix_keeps_names_apart(bench: Bench) -> None:
     assert (await second.call("my_same", {})) == "{}"
     with pytest.raises(DeclarationError, match="'! same' cannot be a tool's name"):
         second.put_in_front("! ")
-
-
-async def test_text_goes_with_a_file_or_an_image(bench: Bench, tmp_path: Path) -> None:
-    file = tmp_path / "x.txt"
-    file.write_text("inside")
-    results = {"file": File(file, note="A file."), "image": Image(PNG, note="n" * 20_000)}
-    provider = Provider("noted")
-
-    @provider.tool
-    def give(what: str) -> Any:
-        return results[what]
-
-    await bench.serve(provider)
-    assert (await bench.call("give", {"what": "file"}))["file"]["note"] == "A file."
-    note = (await bench.call("give", {"what": "image"}))["file"]["note"]
-    assert note == "n" * 16_384

@@ -106,72 +106,66 @@ def test_it_says_what_it_does_and_outlives_its_gateway(tmp_path: Path) -> None:
             assert loud.out.endswith("loud: left\n")
 
 
-def test_the_session_and_the_gateway_are_chosen(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    with Gateway(home, "--no-attach") as gateway:
-        env = home.env(TAP_GATEWAY=gateway.url, TAP_PROVIDER_TOKEN=gateway.token)
-        env |= {"TAPUI_HOME": str(tmp_path / "elsewhere"), "TAP_SESSION": "first"}
-        with program(tmp_path, env) as loud:
-            loud.says("loud: waiting: no session 'first' is open\n")
-        with program(tmp_path, env, "--session", "local", "--port", "1") as loud:
-            loud.says("loud: in session local (local)\n")
-        with program(tmp_path, {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}) as loud:
-            assert loud.process.wait(HUNG) == 1
-            assert "loud: the gateway refuses it: AUTH_FAILED" in loud.err
+def test_the_session_and_the_gateway_are_chosen(running: Gateway, tmp_path: Path) -> None:
+    env = running.home.env(TAP_GATEWAY=running.url, TAP_PROVIDER_TOKEN=running.token)
+    env |= {"TAPUI_HOME": str(tmp_path / "elsewhere"), "TAP_SESSION": "first"}
+    with program(tmp_path, env) as loud:
+        loud.says("loud: waiting: no session 'first' is open\n")
+    with program(tmp_path, env, "--session", "local", "--port", "1") as loud:
+        loud.says("loud: in session local (local)\n")
+    with program(tmp_path, {**env, "TAP_PROVIDER_TOKEN": "ptk-wrong"}) as loud:
+        assert loud.process.wait(HUNG) == 1
+        assert "loud: the gateway refuses it: AUTH_FAILED" in loud.err
 
 
-async def test_it_joins_the_session_of_its_folder_and_its_line_names_that(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+async def test_it_joins_the_session_of_its_folder_and_its_line_names_that(
+    running: Gateway, tmp_path: Path
+) -> None:
     app, infra = tmp_path / "app", tmp_path / "infra"
     app.mkdir()
-    with Gateway(home, "--no-attach") as gateway:
-        port = f"--port {gateway.port}"
-        async with await Host.hello(gateway.url, gateway.internal_token) as host:
-            await host.open("a1", label="app", cwd=str(app))
-            await host.open("i1", label="infra", cwd=str(infra), foreground=True)
-            with program(tmp_path, home.env(), cwd=app) as loud:
-                loud.says("loud: in session app (a1)\n")
-                loud.says(f"  try one: tapui call shout text=text {port} --session a1\n")
-                printed = loud.out.partition("try one: tapui ")[2].partition("\n")[0]
-                called = await asyncio.to_thread(home.run, *shlex.split(printed))
-                assert called.stdout == '"TEXT"\n', called.stderr
-            with program(tmp_path, home.env(), cwd=tmp_path) as loud:
-                loud.says("loud: in session infra (i1)\n")
-                loud.says(f"  try one: tapui call shout text=text {port}\n")
+    env, port = running.home.env(), f"--port {running.port}"
+    async with await Host.hello(running.url, running.internal_token) as host:
+        await host.open("a1", label="app", cwd=str(app))
+        await host.open("i1", label="infra", cwd=str(infra), foreground=True)
+        with program(tmp_path, env, cwd=app) as loud:
+            loud.says("loud: in session app (a1)\n")
+            loud.says(f"  try one: tapui call shout text=text {port} --session a1\n")
+            printed = loud.out.partition("try one: tapui ")[2].partition("\n")[0]
+            called = await asyncio.to_thread(running.home.run, *shlex.split(printed))
+            assert called.stdout == '"TEXT"\n', called.stderr
+        with program(tmp_path, env, cwd=tmp_path) as loud:
+            loud.says("loud: in session infra (i1)\n")
+            loud.says(f"  try one: tapui call shout text=text {port}\n")
 
 
 @pytest.mark.parametrize("is_closed", [True, False], ids=["closed", "never read"])
-def test_nobody_reads_what_it_prints(tmp_path: Path, is_closed: bool) -> None:
-    home = Home(tmp_path)
+def test_nobody_reads_what_it_prints(running: Gateway, tmp_path: Path, is_closed: bool) -> None:
     file = tmp_path / "loud.py"
     file.write_text(PROGRAM)
-    with Gateway(home, "--no-attach") as gateway:
-        reads, writes = os.pipe()
-        loud = subprocess.Popen(
-            [sys.executable, str(file)], env=home.env(), stdout=writes, stderr=writes
-        )
-        os.close(writes)
-        if is_closed:
+    reads, writes = os.pipe()
+    argv = [sys.executable, str(file)]
+    loud = subprocess.Popen(argv, env=running.home.env(), stdout=writes, stderr=writes)
+    os.close(writes)
+    if is_closed:
+        os.close(reads)
+    try:
+        args = ("--args", '{"text": "a"}', "--port", str(running.port))
+
+        def called() -> bool:
+            assert loud.poll() is None
+            return running.home.run("call", "shout", *args).stdout == '"A"\n'
+
+        until(called, what="the call")
+        loud.terminate()
+        assert loud.wait(HUNG) == 0
+    finally:
+        loud.kill()
+        loud.wait()
+        if not is_closed:
             os.close(reads)
-        try:
-            args = ("--args", '{"text": "a"}', "--port", str(gateway.port))
-
-            def called() -> bool:
-                assert loud.poll() is None
-                return home.run("call", "shout", *args).stdout == '"A"\n'
-
-            until(called, what="the call")
-            loud.terminate()
-            assert loud.wait(HUNG) == 0
-        finally:
-            loud.kill()
-            loud.wait()
-            if not is_closed:
-                os.close(reads)
 
 
-def test_what_is_too_large_for_a_hello_ends_it_with_words(tmp_path: Path) -> None:
-    home = Home(tmp_path)
+def test_what_is_too_large_for_a_hello_ends_it_with_words(running: Gateway, tmp_path: Path) -> None:
     file = tmp_path / "large.py"
     file.write_text(
         "from tapui.provider import Provider\n"
@@ -180,15 +174,14 @@ def test_what_is_too_large_for_a_hello_ends_it_with_words(tmp_path: Path) -> Non
         "    large.append(f'section {number}', 'x' * 100_000)\n"
         "large.run()\n"
     )
-    with Gateway(home, "--no-attach"):
-        done = subprocess.run(
-            [sys.executable, str(file)],
-            env=home.env(),
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
+    done = subprocess.run(
+        [sys.executable, str(file)],
+        env=running.home.env(),
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == "large: it cannot be declared: hello: larger than 2 MiB\n"
 

@@ -23,17 +23,18 @@ async def scene(process: Gateway) -> AsyncIterator[Scene]:
 
 @pytest.fixture
 def own_gateway(home: Home) -> Iterator[Gateway]:
-    """Run `tapui serve` for one test: a sample binds to the first session that there is."""
+    """Run `tapui serve` for one test, which ends it or needs one without any other session."""
     with Gateway(home, "--no-attach") as gateway:
         yield gateway
 
 
 @pytest.fixture
-def run(own_gateway: Gateway, tmp_path: Path) -> Iterator[Callable[..., Running]]:
-    """Start a sample's program by its name, and with a `token`; it ends with the test."""
+def run(process: Gateway, tmp_path: Path) -> Iterator[Callable[..., Running]]:
+    """Start a sample's program by its name, with a `token` or at another gateway; it ends with the
+    test."""
     with ExitStack() as stack:
 
-        def start(name: str, token: str | None = None) -> Running:
-            return stack.enter_context(Running(own_gateway, tmp_path / name, name, token))
+        def start(name: str, token: str | None = None, gateway: Gateway = process) -> Running:
+            return stack.enter_context(Running(gateway, tmp_path / name, name, token))
 
         yield start

@@ -182,11 +182,14 @@ def new_guard() -> Provider:
     guard.context_rule("it is a migration", tool="edit", file="*.sql")
     guard.append("tone", "Be brief.")
 
-    @guard.gate(tool="bash", args="git push")
+    @guard.gate(tool="bash", args="git push", reason="CI is red")
     def pushes(call: GateCall) -> Deny | Allow | bool:
         command = call.args["command"]
+        assert "git push" in command, "it is asked about what matches alone"
         if "--force" in command:
             return Deny("never by force")
+        if command == "git push":
+            return (call.tool, call.session.id) != ("bash", "test")
         return Allow("CI is green") if "main" in command else True
 
     @guard.gate(tool="hangs")
@@ -207,6 +210,8 @@ async def test_gates_and_rules_decide_over_the_sessions_own_tools() -> None:
         denied = await session.native("bash", command="rm -rf /")
         assert (denied.is_denied, denied.reason) == (True, "no")
         assert (await session.native("bash", command="git push --force")).reason == "never by force"
+        assert (await session.native("bash", command="git push")).reason == "CI is red"
+        assert (await session.native("bash", command="git push --tags")).is_allowed
         allowed = await session.native("bash", command="git push origin main")
         assert (allowed.is_allowed, allowed.context) == (True, "CI is green")
         assert (await session.native("edit", path="a.sql")).context == "it is a migration"
@@ -248,6 +253,10 @@ def new_watcher() -> Provider:
     @watcher.tool
     def report(context: Context, line: str, level: str = "keep") -> None:
         context.push(line, level=level, stream="ci", metadata={"by": "ci"})
+
+    @watcher.tool
+    def smile(context: Context) -> None:
+        context.log("half a smile: \ud83d")
 
     @watcher.tool
     async def wake(context: Context) -> None:
@@ -326,6 +335,8 @@ async def test_a_surfaced_line_is_in_the_timeline() -> None:
     async with new_watcher().test() as session:
         await session.call("report", line="look here", level="surface")
         assert session.timeline == ["ci@watcher: look here"]
+        await session.call("smile")
+        assert session.timeline[-1].endswith("half a smile: \ufffd")
 
 
 # The connection
