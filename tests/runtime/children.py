@@ -21,12 +21,22 @@ WAITS = "import signal; signal.pause()\n"
 Test = Callable[[], Coroutine[Any, Any, None]]
 
 
-@pytest.fixture(params=["asyncio", "uvloop"])
-def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
+ON_BOTH_LOOPS = pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+"""For what a loop does in its own way: pipes, ends, cancelling."""
+
+
+@pytest.fixture
+def loop() -> str:
+    """The loop that `run` uses, unless a test is for each."""
+    return "asyncio"
+
+
+@pytest.fixture
+def run(loop: str) -> Callable[[Test], None]:
     """Run a coroutine function on a loop in a thread of its own, and check what it leaves."""
 
     factory = asyncio.new_event_loop
-    if request.param == "uvloop":
+    if loop == "uvloop":
         needs_uvloop()
         import uvloop
 

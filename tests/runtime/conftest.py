@@ -12,10 +12,10 @@ from tapui.home import local_socket
 from tapui.runtime.websocket.connections import Timing
 from tapui.runtime.websocket.server import Server
 from tests.rig.waiting import HUNG
-from tests.runtime.children import run  # noqa: F401 - a fixture
+from tests.runtime.children import loop, run  # noqa: F401 - fixtures
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.house import House, Witness
-from tests.runtime.rawclient import End
+from tests.runtime.rawclient import End, RawClient
 
 QUICK = Timing(handshake=0.3, ping=0.1, pong=0.3, close=0.3)
 
@@ -72,20 +72,14 @@ class Running:
 
 
 Start = Callable[..., Awaitable[Running]]
-ONLY_TCP = pytest.mark.parametrize("way", ["tcp"])
-"""For what there is over TCP alone."""
+BOTH_WAYS = pytest.mark.parametrize("way", ["tcp", "unix"])
+"""For what the system's socket takes part in; all else is the same code for both."""
 
 
 @pytest.fixture
 def way() -> str:
-    """How clients come. Modules whose tests are for both ways have `both_ways` instead."""
+    """How clients come, unless a test is for `BOTH_WAYS`."""
     return "tcp"
-
-
-@pytest.fixture(params=["tcp", "unix"])
-def both_ways(request: pytest.FixtureRequest) -> str:
-    """How clients come, the one and the other."""
-    return str(request.param)
 
 
 @pytest.fixture
@@ -111,6 +105,14 @@ async def start(way: str, tmp_path: Path) -> AsyncIterator[Start]:
 async def recording(start: Start) -> Running:
     """A server that remembers what its clients said."""
     return await start(RecordingDoor())
+
+
+@pytest.fixture
+async def client(recording: Running) -> AsyncIterator[RawClient]:
+    """A client of it, made by hand; cut off at the end."""
+    opened = await RawClient.open(recording.end)
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -116,6 +116,18 @@ class House:
         self.say(port, type="hello", **{**fields, **hello})
         return port
 
+    async def bound(self) -> tuple[Port, Port]:
+        """Return a host with a session, and a provider that is bound to it."""
+        host, provider = self.host(), self.provider()
+        await until(lambda: provider.heard("hello.ack"))
+        return host, provider
+
+    async def called(self, host: Port, provider: Port) -> str:
+        """Have the host call the tool; return the call's id once it is with the provider."""
+        self.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
+        await until(lambda: provider.heard("tool.call"))
+        return str(provider.heard("tool.call")[0]["id"])
+
     def tower(self) -> Port:
         port = self.connect("itk-1")
         self.say(port, type="tower.hello", protocolVersion=2)

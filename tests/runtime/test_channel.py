@@ -21,7 +21,7 @@ from tapui.runtime.children.lines import (
 )
 from tapui.secret import Secret
 from tests.rig.waiting import until_async
-from tests.runtime.children import READY, WAITS, Lines, Test, python, run  # noqa: F401 - a fixture
+from tests.runtime.children import ON_BOTH_LOOPS, READY, WAITS, Lines, Test, loop, python, run  # noqa: F401 - fixtures
 
 
 class Said(Struct, tag="said", tag_field="type", frozen=True):
@@ -176,6 +176,7 @@ for line in end.makefile("rb"):
 """
 
 
+@ON_BOTH_LOOPS
 def test_a_child_has_the_other_end_and_ends_with_it(run: Callable[[Test], None]) -> None:  # noqa: F811
     async def test() -> None:
         taken: list[Said | Shown] = []

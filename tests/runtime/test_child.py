@@ -19,7 +19,7 @@ import pytest
 from tapui.runtime.children.child import LINE_BYTES, LINES_A_SECOND, Child, Command
 from tests.rig.processes import has_ended
 from tests.rig.waiting import until, until_async
-from tests.runtime.children import READY, WAITS, Lines, Test, python
+from tests.runtime.children import ON_BOTH_LOOPS, READY, WAITS, Lines, Test, python
 
 IGNORES_TERM = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
 FORKS = """
@@ -43,6 +43,7 @@ os.read(left, 1)
 """
 
 
+@ON_BOTH_LOOPS
 def test_lines_of_both_outputs_come_and_then_the_end(run: Callable[[Test], None]) -> None:
     async def test() -> None:
         lines = Lines()
@@ -94,6 +95,7 @@ def test_child_has_the_open_files_that_are_named_and_no_others(
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_program_that_does_not_exist_is_an_error_and_leaves_nothing(
     run: Callable[[Test], None],
 ) -> None:
@@ -106,6 +108,7 @@ def test_program_that_does_not_exist_is_an_error_and_leaves_nothing(
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_stop_asks_with_term_and_with_the_end_of_input(run: Callable[[Test], None]) -> None:
     async def test() -> None:
         lines = Lines()
@@ -121,6 +124,7 @@ def test_stop_asks_with_term_and_with_the_end_of_input(run: Callable[[Test], Non
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_who_ignores_term_is_killed_after_the_deadline_with_all_its_descendants(
     run: Callable[[Test], None],
 ) -> None:
@@ -151,6 +155,7 @@ def test_what_a_dead_child_left_running_is_killed_and_holds_nothing_up(
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_process_that_left_the_group_and_holds_the_pipes_does_not_hold_the_end_up(
     run: Callable[[Test], None],
 ) -> None:
@@ -194,6 +199,7 @@ def test_endless_line_is_cut_and_takes_no_more_memory_than_a_line(
     run(test)
 
 
+@ON_BOTH_LOOPS
 @pytest.mark.expects_error_log("a line of a child's stdout was not taken")
 def test_a_line_that_its_taker_fails_at_costs_neither_the_next_line_nor_the_end(
     run: Callable[[Test], None],
@@ -246,6 +252,7 @@ def test_child_ends_with_a_parent_that_is_killed() -> None:
     until(lambda: has_ended(pid), what="the child ended, too")
 
 
+@ON_BOTH_LOOPS
 def test_cancelled_stop_kills_at_once(run: Callable[[Test], None]) -> None:
     async def test() -> None:
         lines = Lines()
@@ -259,6 +266,7 @@ def test_cancelled_stop_kills_at_once(run: Callable[[Test], None]) -> None:
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_cancelled_start_leaves_no_child(run: Callable[[Test], None]) -> None:
     async def test() -> None:
         starting = asyncio.create_task(Child.start(python(WAITS), Lines()))

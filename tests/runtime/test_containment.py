@@ -92,8 +92,7 @@ async def test_a_tower_of_this_process_that_fails_takes_no_event_from_the_others
 async def test_a_socket_that_cannot_be_sent_to_loses_its_own_connection(
     house: House, witness: Witness
 ) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
 
     def fails(message: dict[str, Any]) -> None:
         if message["type"] == "tool.call":

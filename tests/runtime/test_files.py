@@ -204,14 +204,11 @@ def test_results_count_in_the_session_s_total(session: Path) -> None:
 async def test_a_result_in_a_file_reaches_its_caller_as_the_session_s_copy(
     house: House, witness: Witness
 ) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     (house.state / "p").mkdir(exist_ok=True)
     source = house.state / "p" / "shot.png"
     source.write_bytes(b"an image")
-    house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
-    await until(lambda: provider.heard("tool.call"))
-    call = provider.heard("tool.call")[0]["id"]
+    call = await house.called(host, provider)
     file = {"path": str(source), "mimeType": "image/png", "size": 1, "ttl": 60}
     house.say(provider, type="tool.result", id=call, file=file)
     id_ = witness.ask()
@@ -242,9 +239,7 @@ async def test_a_slow_copy_holds_nobody_else_up_and_one_that_fails_is_told(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(disk_work, "_copy", slow)
-    house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
-    await until(lambda: provider.heard("tool.call"))
-    call = provider.heard("tool.call")[0]["id"]
+    call = await house.called(host, provider)
     file = {"path": "/x", "mimeType": "image/png", "size": 1}
     house.say(provider, type="tool.result", id=call, file=file)
     await witness.is_answered(witness.ask())

@@ -142,8 +142,7 @@ async def test_a_working_folder_that_is_not_utf8_is_shown_with_replacements(
 
 async def test_an_event_that_cannot_be_encoded_costs_itself(house: House, witness: Witness) -> None:
     """A fault of ours: a value comes from inside the core that no edge has seen."""
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     connection = house.gateway.parts.connections.by_number[provider.number]
     connection.bound_provider.view = msgspec.structs.replace(
         connection.bound_provider.view, metadata=object()

@@ -12,8 +12,7 @@ from tapui.runtime.ports import SocketPort
 from tapui.runtime.websocket.connections import Timing
 from tapui.runtime.websocket.port import HIGH_WATER
 from tests.rig.waiting import HUNG
-from tests.runtime.conftest import QUICK, Running, Start
-from tests.runtime.conftest import both_ways as way  # noqa: F401
+from tests.runtime.conftest import BOTH_WAYS, QUICK, Running, Start
 from tests.runtime.doors import EchoDoor, RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
 
@@ -38,22 +37,18 @@ from tests.runtime.rawclient import RawClient, frame, open_descriptors, text
     ],
 )
 async def test_close_frames_and_violations_are_answered(
-    recording: Running, sent: bytes, code: int
+    recording: Running, client: RawClient, sent: bytes, code: int
 ) -> None:
-    client = await RawClient.open(recording.end)
     client.send(text("before") + sent + text("after"))
     assert (await client.closing())[0] == code
     assert await client.rest() == b""
     assert recording.door.messages == [b"before"]
     assert recording.door.gone == recording.door.ports
-    client.close()
 
 
-async def test_an_empty_close_frame_is_echoed_empty(recording: Running) -> None:
-    client = await RawClient.open(recording.end)
+async def test_an_empty_close_frame_is_echoed_empty(client: RawClient) -> None:
     client.send(frame(Opcode.CLOSE))
     assert await client.frame() == (Opcode.CLOSE, b"")
-    client.close()
 
 
 async def test_nothing_is_sent_behind_a_close_frame(start: Start) -> None:
@@ -78,6 +73,7 @@ class ClosingDoor(RecordingDoor):
         port.close(1000, "never either")
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("close_too", [False, True])
 async def test_the_door_closes_after_what_it_sent(start: Start, close_too: bool) -> None:
     running = await start(ClosingDoor(), QUICK)
@@ -94,6 +90,7 @@ async def test_the_door_closes_after_what_it_sent(start: Start, close_too: bool)
     client.close()
 
 
+@BOTH_WAYS
 async def test_a_client_that_never_answers_a_close_is_cut_off(quick: Running) -> None:
     client = await RawClient.open(quick.end)
     quick.door.ports[0].close(1008, "out")
@@ -117,6 +114,7 @@ async def test_a_client_that_closed_and_lingers_is_gone_at_once_and_cut_off_late
     client.close()
 
 
+@BOTH_WAYS
 async def test_half_a_close_ends_the_connection(recording: Running) -> None:
     client = await RawClient.open(recording.end)
     client.send(text("last"))
@@ -128,6 +126,7 @@ async def test_half_a_close_ends_the_connection(recording: Running) -> None:
     await recording.all_gone()
 
 
+@BOTH_WAYS
 async def test_a_reset_ends_the_connection_without_a_word_in_the_log(
     recording: Running, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -141,6 +140,7 @@ async def test_a_reset_ends_the_connection_without_a_word_in_the_log(
     assert caplog.records == []
 
 
+@BOTH_WAYS
 async def test_silence_after_a_ping_closes_the_connection(quick: Running) -> None:
     client = await RawClient.open(quick.end)
     assert (await client.frame())[0] == Opcode.PING
@@ -175,6 +175,7 @@ async def test_a_client_whose_reading_is_paused_is_not_blamed_for_its_silence(
     client.close()
 
 
+@BOTH_WAYS
 async def test_the_outbox_of_a_slow_reader_is_counted_and_its_end_is_told(
     recording: Running,
 ) -> None:
@@ -197,6 +198,7 @@ async def test_the_outbox_of_a_slow_reader_is_counted_and_its_end_is_told(
     client.close()
 
 
+@BOTH_WAYS
 async def test_a_burst_that_the_kernel_takes_at_once_is_told_as_drained(
     recording: Running,
 ) -> None:
@@ -209,6 +211,7 @@ async def test_a_burst_that_the_kernel_takes_at_once_is_told_as_drained(
     client.close()
 
 
+@BOTH_WAYS
 async def test_pings_of_a_client_that_does_not_read_cost_no_memory(recording: Running) -> None:
     client = await RawClient.open(recording.end, limit=1024)
     port = recording.door.ports[0]
@@ -227,6 +230,7 @@ async def test_pings_of_a_client_that_does_not_read_cost_no_memory(recording: Ru
     client.close()
 
 
+@BOTH_WAYS
 async def test_connections_come_and_go_without_a_trace(echo: Running) -> None:
     async def visit() -> None:
         async with echo.client() as client:
@@ -256,6 +260,7 @@ async def test_connections_come_and_go_without_a_trace(echo: Running) -> None:
     assert grown < 50_000
 
 
+@BOTH_WAYS
 async def test_stopping_closes_everybody_with_1001_and_frees_the_port(start: Start) -> None:
     running = await start(RecordingDoor())
     port = running.port
@@ -271,6 +276,7 @@ async def test_stopping_closes_everybody_with_1001_and_frees_the_port(start: Sta
     await again.server.stop()
 
 
+@BOTH_WAYS
 async def test_stopping_cuts_off_who_does_not_answer(start: Start) -> None:
     running = await start(RecordingDoor(), Timing(close=60))
     deaf = await RawClient.open(running.end)

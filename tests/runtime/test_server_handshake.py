@@ -8,8 +8,7 @@ import pytest
 import websockets
 
 from tapui.runtime.websocket.connections import MAX_TRANSIENT
-from tests.runtime.conftest import ONLY_TCP, Running
-from tests.runtime.conftest import both_ways as way  # noqa: F401
+from tests.runtime.conftest import BOTH_WAYS, Running
 from tests.runtime.rawclient import RawClient, open_descriptors, request
 
 PAGE = "https://example.com"
@@ -49,7 +48,14 @@ ORIGINS: dict[tuple[str, ...], bool] = {
 }
 
 
-@pytest.mark.parametrize(("host", "origins"), itertools.product(HOSTS, ORIGINS))
+@BOTH_WAYS
+@pytest.mark.parametrize(
+    ("host", "origins"),
+    [
+        *itertools.product(HOSTS, [(), (PAGE,)]),
+        *itertools.product(["localhost:{port}", "evil.example:{port}"], [*ORIGINS][2:]),
+    ],
+)
 async def test_host_and_origin_decide(
     recording: Running, host: str, origins: tuple[str, ...]
 ) -> None:
@@ -78,7 +84,6 @@ async def test_duplicate_host_is_refused(recording: Running) -> None:
     client.close()
 
 
-@ONLY_TCP
 @pytest.mark.parametrize("name", ["localhost", "127.0.0.1", "[::1]"])
 @pytest.mark.parametrize("path", ["", "/", "/?x=1", "/any/path"])
 async def test_every_path_is_the_gateway(echo: Running, name: str, path: str) -> None:
@@ -88,6 +93,7 @@ async def test_every_path_is_the_gateway(echo: Running, name: str, path: str) ->
         assert client.protocol.extensions == []  # no compression, whatever was offered
 
 
+@BOTH_WAYS
 async def test_a_full_gateway_answers_503_with_its_reason(recording: Running) -> None:
     recording.door.refused = "50 clients are connected already; disconnect one first"
     client = await RawClient.connect(recording.end)
@@ -99,6 +105,7 @@ async def test_a_full_gateway_answers_503_with_its_reason(recording: Running) ->
     client.close()
 
 
+@BOTH_WAYS
 async def test_a_draining_server_refuses_new_clients_and_keeps_the_old(echo: Running) -> None:
     async with echo.client() as old:
         echo.server.drain()
@@ -183,6 +190,7 @@ async def test_a_handshake_may_arrive_byte_by_byte(echo: Running) -> None:
     client.close()
 
 
+@BOTH_WAYS
 async def test_a_slow_handshake_is_cut_off(quick: Running) -> None:
     client = await RawClient.connect(quick.end)
     client.send(b"GET / HTTP/1.1\r\nHost: ")
@@ -190,6 +198,7 @@ async def test_a_slow_handshake_is_cut_off(quick: Running) -> None:
     client.close()
 
 
+@BOTH_WAYS
 async def test_only_so_many_handshakes_wait_at_once(recording: Running) -> None:
     before = open_descriptors()
     idle = [await RawClient.connect(recording.end) for _ in range(130)]
@@ -202,6 +211,7 @@ async def test_only_so_many_handshakes_wait_at_once(recording: Running) -> None:
         one.close()
 
 
+@BOTH_WAYS
 async def test_many_may_come_in_one_moment(recording: Running) -> None:
     port, path = recording.end.port, recording.end.socket
     waiting = []
@@ -217,6 +227,7 @@ async def test_many_may_come_in_one_moment(recording: Running) -> None:
         one.close()
 
 
+@BOTH_WAYS
 async def test_those_who_are_refused_and_linger_cut_off_no_handshake(recording: Running) -> None:
     slow = await RawClient.connect(recording.end)
     refused = []
@@ -231,6 +242,7 @@ async def test_those_who_are_refused_and_linger_cut_off_no_handshake(recording: 
         client.close()
 
 
+@BOTH_WAYS
 async def test_a_refused_client_that_lingers_is_cut_off(quick: Running) -> None:
     client = await RawClient.connect(quick.end)
     client.send(request(quick.port, host="evil.example"))

@@ -14,14 +14,14 @@ from tapui.wire.limits import (
     OVERSIZED_HEAD_BYTES,
 )
 from tests.rig.waiting import HUNG
-from tests.runtime.conftest import ONLY_TCP, Running, Start
-from tests.runtime.conftest import both_ways as way  # noqa: F401
+from tests.runtime.conftest import BOTH_WAYS, Running, Start
 from tests.runtime.doors import RecordingDoor
 from tests.runtime.rawclient import RawClient, frame, request, text
 
 
-async def test_a_fragmented_message_arrives_whole_with_pings_between(recording: Running) -> None:
-    client = await RawClient.open(recording.end)
+async def test_a_fragmented_message_arrives_whole_with_pings_between(
+    recording: Running, client: RawClient
+) -> None:
     client.send(frame(Opcode.TEXT, b"one ", fin=False))
     client.send(frame(Opcode.PING, b"?"))
     client.send(frame(Opcode.CONT, b"two ", fin=False))
@@ -30,11 +30,10 @@ async def test_a_fragmented_message_arrives_whole_with_pings_between(recording: 
     await recording.door.until(lambda: len(recording.door.messages) == 2)
     assert recording.door.messages == [b"one two three", b"after"]
     assert await client.frame() == (Opcode.PONG, b"?")
-    client.close()
 
 
-async def test_messages_may_arrive_byte_by_byte(recording: Running) -> None:
-    client = await RawClient.open(recording.end)
+@BOTH_WAYS
+async def test_messages_may_arrive_byte_by_byte(recording: Running, client: RawClient) -> None:
     for byte in text("one") + frame(Opcode.PING, b"?") + text("x" * 300):
         client.send(bytes((byte,)))
         await client.writer.drain()
@@ -42,7 +41,6 @@ async def test_messages_may_arrive_byte_by_byte(recording: Running) -> None:
     await recording.door.until(lambda: len(recording.door.messages) == 2)
     assert recording.door.messages == [b"one", b"x" * 300]
     assert await client.frame() == (Opcode.PONG, b"?")
-    client.close()
 
 
 async def test_a_pong_goes_ahead_of_the_answer_to_what_followed_the_ping(echo: Running) -> None:
@@ -53,24 +51,25 @@ async def test_a_pong_goes_ahead_of_the_answer_to_what_followed_the_ping(echo: R
     client.close()
 
 
-async def test_bytes_that_are_not_utf8_reach_the_door_unchanged(recording: Running) -> None:
-    client = await RawClient.open(recording.end)
+async def test_bytes_that_are_not_utf8_reach_the_door_unchanged(
+    recording: Running, client: RawClient
+) -> None:
     client.send(text(b"\xff\xfe") + text("next"))
     await recording.door.until(lambda: len(recording.door.messages) == 2)
     assert recording.door.messages == [b"\xff\xfe", b"next"]
-    client.close()
 
 
-async def test_a_binary_message_is_reported_by_its_size(recording: Running) -> None:
-    client = await RawClient.open(recording.end)
+async def test_a_binary_message_is_reported_by_its_size(
+    recording: Running, client: RawClient
+) -> None:
     client.send(frame(Opcode.BINARY, b"\x00" * 7))
     client.send(frame(Opcode.BINARY, b"\x00" * 7, fin=False) + frame(Opcode.CONT, b"\x00" * 3))
     client.send(text("still open"))
     await recording.door.until(lambda: bool(recording.door.messages))
     assert recording.door.binary == [7, 10]
-    client.close()
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 65535, 65536, MAX_RESULT_BYTES])
 async def test_messages_of_every_length_come_back(echo: Running, size: int) -> None:
     async with echo.client(max_size=None) as client:
@@ -79,9 +78,11 @@ async def test_messages_of_every_length_come_back(echo: Running, size: int) -> N
         assert await client.recv() == sent
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("fragments", [1, 3])
-async def test_over_the_frame_limit_the_socket_closes(recording: Running, fragments: int) -> None:
-    client = await RawClient.open(recording.end)
+async def test_over_the_frame_limit_the_socket_closes(
+    recording: Running, client: RawClient, fragments: int
+) -> None:
     size = MAX_FRAME_BYTES + 1
     if fragments == 1:
         # The length alone decides: nothing of the frame is read.
@@ -93,15 +94,13 @@ async def test_over_the_frame_limit_the_socket_closes(recording: Running, fragme
     assert (await client.closing())[0] == 1009
     await recording.door.until(lambda: recording.door.gone == recording.door.ports)
     assert recording.door.messages == []
-    client.close()
 
 
 @pytest.mark.parametrize("fragments", [1, 4])
 @pytest.mark.parametrize("size", [MAX_RESULT_BYTES + 1, MAX_FRAME_BYTES])
 async def test_of_an_oversized_message_the_beginning_is_reported(
-    recording: Running, size: int, fragments: int
+    recording: Running, client: RawClient, size: int, fragments: int
 ) -> None:
-    client = await RawClient.open(recording.end)
     message = bytes(range(32, 127)) * (size // 95 + 1)
     message = message[:size]
     step = -(-size // fragments)
@@ -113,9 +112,9 @@ async def test_of_an_oversized_message_the_beginning_is_reported(
     await recording.door.until(lambda: bool(recording.door.messages))
     assert recording.door.oversized == [message[:OVERSIZED_HEAD_BYTES]]
     assert recording.door.messages == [b"next"]
-    client.close()
 
 
+@BOTH_WAYS
 async def test_oversized_messages_are_not_held(recording: Running) -> None:
     clients = [await RawClient.open(recording.end) for _ in range(20)]
     size = MAX_FRAME_BYTES
@@ -138,6 +137,7 @@ async def test_oversized_messages_are_not_held(recording: Running) -> None:
         client.close()
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize(("size", "code"), [(MAX_UNAUTHENTICATED_BYTES, None), (4097, 1009)])
 async def test_an_unauthenticated_client_has_four_kilobytes(
     recording: Running, size: int, code: int | None
@@ -166,6 +166,7 @@ class LateDoor(RecordingDoor):
         super().received(port, data)
 
 
+@BOTH_WAYS
 @pytest.mark.parametrize("together", [True, False])
 async def test_a_large_message_right_behind_the_authentication_is_read(
     start: Start, together: bool
@@ -227,6 +228,7 @@ class BurstDoor(RecordingDoor):
             port.send(b"%d" % number)
 
 
+@BOTH_WAYS
 async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write(start: Start) -> None:
     running = await start(BurstDoor())
     client = await RawClient.open(running.end)
@@ -239,6 +241,7 @@ async def test_what_is_sent_in_one_turn_leaves_in_order_in_one_write(start: Star
     client.close()
 
 
+@BOTH_WAYS
 async def test_a_paused_client_is_read_again_after_resuming(recording: Running) -> None:
     client = await RawClient.open(recording.end)
     port = recording.door.ports[0]
@@ -254,6 +257,7 @@ async def test_a_paused_client_is_read_again_after_resuming(recording: Running) 
     other.close()
 
 
+@BOTH_WAYS
 async def test_many_clients_are_told_apart(echo: Running) -> None:
     clients = await asyncio.gather(*(echo.client("localhost") for _ in range(50)))
     assert echo.open == 50
@@ -267,7 +271,6 @@ async def test_many_clients_are_told_apart(echo: Running) -> None:
     assert len(echo.door.gone) == 50
 
 
-@ONLY_TCP
 async def test_nagle_is_off(recording: Running) -> None:
     import socket
 
@@ -277,6 +280,7 @@ async def test_nagle_is_off(recording: Running) -> None:
     client.close()
 
 
+@BOTH_WAYS
 async def test_random_bytes_after_the_handshake_leak_nothing(recording: Running) -> None:
     for _ in range(30):
         client = await RawClient.open(recording.end)

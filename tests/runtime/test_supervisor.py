@@ -12,7 +12,7 @@ from pathlib import Path
 from tapui.runtime.children.child import Command, Ended
 from tapui.runtime.children.supervisor import Backoff, Supervisor
 from tests.rig.waiting import HUNG, until_async
-from tests.runtime.children import READY, WAITS, Lines, Test, python
+from tests.runtime.children import ON_BOTH_LOOPS, READY, WAITS, Lines, Test, python
 
 QUICK = Backoff(first=0.01, longest=0.04)
 
@@ -59,6 +59,7 @@ def test_supervisor_tries_again_what_could_not_be_started(run: Callable[[Test], 
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_supervisor_brings_a_killed_child_back_and_stops_for_good(
     run: Callable[[Test], None],
 ) -> None:
@@ -80,6 +81,7 @@ def test_supervisor_brings_a_killed_child_back_and_stops_for_good(
     run(test)
 
 
+@ON_BOTH_LOOPS
 def test_supervisor_that_is_stopped_or_cancelled_while_it_starts_leaves_nothing(
     run: Callable[[Test], None],
 ) -> None:

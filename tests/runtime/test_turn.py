@@ -14,8 +14,7 @@ from tests.runtime.house import House, Json, until
 
 
 async def test_what_a_caller_hears_is_on_disk_already(house: House) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     on_disk: list[str] = []
 
     def look(message: Json) -> None:
@@ -23,9 +22,7 @@ async def test_what_a_caller_hears_is_on_disk_already(house: House) -> None:
             on_disk.append((house.state / "sessions/s1/calls.jsonl").read_text())
 
     host.on_send = look
-    house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
-    await until(lambda: provider.heard("tool.call"))
-    call = provider.heard("tool.call")[0]["id"]
+    call = await house.called(host, provider)
     house.say(provider, type="tool.result", id=call, data="hello")
     await until(lambda: host.heard("tool.outcome"))
     assert '"kind":"call.finished"' in on_disk[0]
@@ -51,8 +48,7 @@ async def test_inputs_of_one_loop_turn_share_one_write(house: House) -> None:
 
 
 async def test_provider_that_does_not_read_is_dropped(house: House) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     provider.outbox_bytes = limits.OUTBOX_BYTES + 1
     house.say(host, type="tool.invoke", id="i1", sessionId="s1", tool="greet", args={})
     await until(lambda: provider.closed)
@@ -63,8 +59,7 @@ async def test_provider_that_does_not_read_is_dropped(house: House) -> None:
 
 
 async def test_full_host_is_kept_and_its_providers_are_not_read(house: House) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     host.outbox_bytes = 2 * limits.OUTBOX_BYTES
     house.say(provider, type="push", level="surface", event="much")
     await until(lambda: host.heard("session.log"))
@@ -76,8 +71,7 @@ async def test_full_host_is_kept_and_its_providers_are_not_read(house: House) ->
 
 
 async def test_host_that_goes_while_full_lets_its_providers_be_read_again(house: House) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     host.outbox_bytes = 2 * limits.OUTBOX_BYTES
     house.say(provider, type="push", level="surface", event="much")
     await until(lambda: not provider.is_reading)
@@ -112,8 +106,7 @@ async def test_tower_that_falls_behind_gets_a_snapshot_instead_of_the_gap(house:
 async def test_a_fault_in_the_core_costs_the_connection_and_nothing_else(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, provider = await house.bound()
     received = house.gateway.received
 
     def faulty(connection: ConnectionId, data: bytes, now: float) -> None:
@@ -129,19 +122,6 @@ async def test_a_fault_in_the_core_costs_the_connection_and_nothing_else(
     await until(lambda: host.heard("tool.outcome"))
 
 
-async def test_decision_is_refused_while_it_cannot_be_recorded(house: House) -> None:
-    host, tower = house.host(), house.tower()
-    house.say(host, type="approval.request", id="r1", sessionId="s1", kind="permission", detail={})
-    await until(lambda: house.gateway.state.approvals)
-    (house.state / "sessions/s1").mkdir(parents=True, exist_ok=True)
-    house.journal.close(1.0)  # from here on no record can be written
-    approval = next(iter(house.gateway.state.approvals))
-    house.say(tower, type="approval.decide", approvalId=approval, decision="approve")
-    await until(lambda: host.heard("approval.answer"))
-    assert host.heard("approval.answer")[0]["decision"] == "deny"
-    assert "recorded" in tower.heard("error")[0]["message"]
-
-
 async def test_stop_asked_by_a_tower_reaches_the_shell(house: House) -> None:
     tower = house.tower()
     house.say(tower, type="gateway.stop")
@@ -149,8 +129,7 @@ async def test_stop_asked_by_a_tower_reaches_the_shell(house: House) -> None:
 
 
 async def test_deadlines_come_without_any_input(house: House) -> None:
-    host, provider = house.host(), house.provider()
-    await until(lambda: provider.heard("hello.ack"))
+    host, _ = await house.bound()
     assert not host.heard("tools.changed"), "it waits for its quiet period"
     await until(lambda: host.heard("tools.changed"))
 

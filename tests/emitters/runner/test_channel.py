@@ -14,7 +14,7 @@ from tapui.emitters.runner.messages import AT_GATEWAY, RunStart
 from tapui.runtime.children.lines import LineSplitter
 from tests.emitters.runner.runs import Rig
 from tests.rig.waiting import HUNG, until_async
-from tests.runtime.children import Test, run  # noqa: F401 - a fixture
+from tests.runtime.children import ON_BOTH_LOOPS, Test, loop, run  # noqa: F401 - fixtures
 
 
 @pytest.mark.parametrize("data", [b"\xff\xff\xff\xff\n", b"{}\n", b""])
@@ -84,6 +84,7 @@ def test_fault_in_the_helper_ends_the_run_that_it_is_in_and_no_other() -> None:
         assert b"run r failed" in helper.stderr.read()
 
 
+@ON_BOTH_LOOPS
 def test_runs_on_both_loops_in_another_thread_and_leaves_nothing(
     run: Callable[[Test], None],  # noqa: F811
     tmp_path: Path,

@@ -375,13 +375,6 @@ async def test_what_ended_runs_have_sent_leaves_room_to_the_next_and_waiting_run
         assert (ended.code, len(rig.told.lines(f"e{number}"))) == (0, 120)
 
 
-async def test_who_dies_in_a_loop_costs_its_starts_alone(rig: Rig) -> None:
-    for number in range(20):
-        rig.start(f"exit {number}", f"e{number}")
-    codes = [(await rig.told.ended(f"e{number}")).code for number in range(20)]
-    assert codes == list(range(20))
-
-
 async def test_run_that_is_there_is_not_started_again(rig: Rig) -> None:
     rig.start("exec sleep 1000")
     with pytest.raises(ValueError, match="is there already"):

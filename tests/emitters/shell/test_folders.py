@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +16,7 @@ from tapui.core.emitters.plans import (
     MustAsk,
 )
 from tapui.emitters.shell.folders import FolderShell
-
-ROOT = Path(__file__).parents[2]
+from tests.rig.file_sizes import files_of_at_most
 
 
 class Clock:
@@ -172,37 +169,18 @@ def test_a_folder_to_run_in_that_cannot_be_costs_its_entry_alone(
     assert isinstance(standing, CannotStart | MustAsk)
 
 
-FULL = """
-import resource, signal, sys
-from pathlib import Path
-from tapui.core.effects import CheckEmitter, KeepConsent
-from tapui.emitters.shell.folders import FolderShell
-folder, state = sys.argv[1], Path(sys.argv[2])
-shell = FolderShell(state, lambda: 0.0)
-shell.read(folder)
-check = CheckEmitter(1, folder, "one")
-asked = shell.check(check)
-keep = KeepConsent(1, folder, "one", asked.digest, False)
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (10, resource.RLIM_INFINITY))
-print(shell.keep(keep))
-resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-print(type(shell.check(check)).__name__)
-print(shell.keep(keep))
-print(type(shell.check(check)).__name__)
-"""
-
-
-def test_a_consent_that_the_disk_has_no_room_for_is_none(tmp_path: Path) -> None:
+def test_a_consent_that_the_disk_has_no_room_for_is_none(
+    shell: FolderShell, tmp_path: Path
+) -> None:
     folder = write(tmp_path / "repo", {"name": "one", "command": "echo hi"})
-    done = subprocess.run(
-        [sys.executable, "-c", FULL, folder, str(tmp_path / "state")],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert done.stdout.splitlines() == ["File too large", "MustAsk", "None", "MayStart"]
+    shell.read(folder)
+    asked = check(shell, folder)
+    assert isinstance(asked, MustAsk)
+    with files_of_at_most(10):
+        assert keep(shell, folder, asked.digest) == "File too large"
+    assert isinstance(check(shell, folder), MustAsk)
+    allow(shell, folder)
+    assert isinstance(check(shell, folder), MayStart)
 
 
 def test_a_second_gateway_leaves_a_folders_emitters_to_the_first(

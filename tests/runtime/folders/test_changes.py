@@ -23,13 +23,6 @@ def rewrite(repo: Repo) -> None:
         file.write_text(text)
 
 
-def on_a_branch(repo: Repo) -> None:
-    repo.git("checkout", "-qb", "other")
-    repo.write("a.py", "other\n")
-    repo.git("commit", "-qam", "other")
-    repo.git("checkout", "-q", "main")
-
-
 def keep_times(repo: Repo) -> None:
     """Write another content of the same size, and set the times as they were."""
     file = repo.root / "b.py"
@@ -108,20 +101,6 @@ CHANGED: dict[str, Callable[[Repo], object]] = {
     "a renamed folder": lambda repo: (repo.root / "src").rename(repo.root / "source"),
     "other patterns": lambda repo: repo.write(".gitignore", ""),
 }
-
-
-@pytest.fixture
-def edited(repo: Repo) -> Repo:
-    """A repository with a branch, an edit, ignored files and an untracked one."""
-    repo.write(".gitignore", "*.log\n")
-    repo.write("old.log", "x")
-    repo.git("add", ".gitignore")
-    repo.git("commit", "-qm", "x")
-    on_a_branch(repo)
-    repo.write("a.py", "edited\n")
-    repo.git("add", "a.py")
-    repo.write("a.py", "edited again\n")
-    return repo
 
 
 @pytest.mark.parametrize("name", SAME)

@@ -2,7 +2,6 @@
 
 import fcntl
 import os
-import resource
 import shutil
 import stat
 import tempfile
@@ -36,6 +35,7 @@ from tapui.runtime.folders.putting_back import (
 )
 from tapui.wire import limits
 from tapui.wire.changes import ChangedFile, ChangeNote, DiffHunk, LineRange
+from tests.rig.file_sizes import files_of_at_most
 from tests.runtime.folders.repositories import Repo
 
 
@@ -682,12 +682,8 @@ def test_a_full_disk_leaves_the_file_as_it_is(repo: Repo) -> None:
     repo.commit()
     file = repo.write("a.py", "shown\n")
     shown = Shown(repo, "a.py")
-    limits_ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, limits_[1]))
-    try:
+    with files_of_at_most(100_000):
         fault = shown.back().fault
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits_)
     assert fault.startswith("it cannot be written")
     assert file.read_text() == "shown\n"
     assert not list(repo.root.glob(".tapui*"))
