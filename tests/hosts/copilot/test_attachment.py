@@ -169,14 +169,33 @@ def test_session_that_ends_while_its_follower_is_joined_was_replaced(
     assert (closed.session_id, closed.replaced_by) == ("s1", "s3")
 
 
+@pytest.mark.parametrize("timing", [HostTiming(replace=0.01, after_shutdown=0.01)])
+def test_session_that_another_joined_on_screen_stays_beside_it(
+    cli: CliPlayed, hosted: HostThread
+) -> None:
+    gateway = hosted.gateway
+    cli.shows("s3")
+    gateway.wait(SessionOpen, lambda one: one.session.id == "s3")
+    cli.shows("s1")
+    gateway.wait(SessionUpdate, lambda one: (one.session_id, one.foreground) == ("s1", True))
+    ends(cli, "s1")  # it is on screen again: nothing took its place
+    closed = gateway.wait(SessionClose)
+    assert (closed.session_id, closed.replaced_by) == ("s1", None)
+
+
+def calls(cli: CliPlayed, number: int, tool: str = "greet", **more: Any) -> None:
+    """Let the model call a tool."""
+    about = {"toolName": tool, "sessionId": "s1", "arguments": {}, **more}
+    ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
+    cli.happens("s1", "external_tool.requested", **about, **ids)
+
+
 def answered_with(cli: CliPlayed, hosted: HostThread, file: FileResult) -> dict[str, object]:
     """Let the model call a tool that answers with a file; return what the CLI was handed."""
     gateway = hosted.gateway
     before = len(cli.asked("session.tools.handlePendingToolCall"))
-    request = {"toolName": "greet", "arguments": {}, "sessionId": "s1"}
     number = len(gateway.of(ToolInvoke))
-    ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
-    cli.happens("s1", "external_tool.requested", **request, **ids)
+    calls(cli, number)
     until(lambda: len(gateway.of(ToolInvoke)) > number, what="the call")
     gateway.tell(ToolOutcome(gateway.of(ToolInvoke)[-1].id, file=file))
     answers = until(
@@ -297,8 +316,7 @@ def test_a_question_that_the_gateway_refuses_is_answered_at_once(
 
 def test_a_call_that_the_gateway_refuses_is_answered(cli: CliPlayed, hosted: HostThread) -> None:
     hosted.gateway.refuses = ErrorCode.RATE_LIMITED
-    request = {"toolName": "greet", "arguments": {}, "sessionId": "s1"}
-    cli.happens("s1", "external_tool.requested", **request, requestId="r1", toolCallId="t1")
+    calls(cli, 1)
     until(lambda: cli.asked("session.tools.handlePendingToolCall"), what="an answer")
     answer = cli.asked("session.tools.handlePendingToolCall")[0]
     assert (answer["requestId"], answer["result"]["resultType"]) == ("r1", "failure")
@@ -312,8 +330,7 @@ def test_a_call_of_a_tool_that_another_program_has_by_now_is_not_answered(
     cli.drop()
     until(lambda: [text for _, text in hosted.reports if "greet" in text], what="the clash is told")
     for number, tool in enumerate(("greet", "tap_list_streams")):
-        ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
-        cli.happens("s1", "external_tool.requested", toolName=tool, arguments={}, **ids)
+        calls(cli, number, tool)
     hosted.gateway.wait(ToolInvoke, tool="tap_list_streams")
     assert not hosted.gateway.of(ToolInvoke, tool="greet")
     assert cli.asked("session.tools.handlePendingToolCall") == []
@@ -518,8 +535,7 @@ def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
     half = "half \ud83d"
     cli.happens("s1", "session.title_changed", title=half)
     cli.happens("s1", "session.error", errorType="query", message=half)
-    request = {"toolName": "greet", "arguments": {half: half}, "sessionId": "s1"}
-    cli.happens("s1", "external_tool.requested", **request, requestId="r1", toolCallId="t1")
+    calls(cli, 1, arguments={half: half})
     invoke = gateway.wait(ToolInvoke)
     assert msgspec.json.decode(invoke.args) == {"half \N{REPLACEMENT CHARACTER}": "half \ufffd"}
     assert gateway.wait(SessionEvent, event="session.error")
@@ -528,12 +544,9 @@ def test_half_an_emoji_in_a_title_an_event_or_a_call_stops_nothing(
 
 def test_the_clis_trace_goes_along_with_a_call(cli: CliPlayed, hosted: HostThread) -> None:
     gateway = hosted.gateway
-    request = {"toolName": "greet", "arguments": {}, "sessionId": "s1"}
     given = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     for number, traceparent in enumerate((given, None, "x" * 300)):
-        ids = {"requestId": f"r{number}", "toolCallId": f"t{number}"}
-        more = {} if traceparent is None else {"traceparent": traceparent}
-        cli.happens("s1", "external_tool.requested", **request, **ids, **more)
+        calls(cli, number, **({} if traceparent is None else {"traceparent": traceparent}))
         until(lambda at=number: len(gateway.of(ToolInvoke)) > at, what="the call")  # type: ignore[misc]
     assert [one.traceparent for one in gateway.of(ToolInvoke)] == [given, None, None]
 

@@ -44,7 +44,9 @@ def real(path: Path) -> str:
     return os.path.realpath(path)
 
 
-async def test_a_session_is_opened_with_the_servers_own_tools(tmp_path: Path) -> None:
+async def test_a_session_is_opened_with_the_servers_own_tools_and_those_offered(
+    tmp_path: Path,
+) -> None:
     async with hosting(tmp_path) as seen:
         session = seen.gateway.of(SessionOpen)[0].session
         assert session.cwd == real(seen.folder)
@@ -55,6 +57,10 @@ async def test_a_session_is_opened_with_the_servers_own_tools(tmp_path: Path) ->
             *("create_file", "insert_edit_into_file", "run_in_terminal"),
             *("greet", "tap_list_streams"),
         ]
+        seen.gateway.tell(ToolsChanged(seen.session, [GREET], 2))
+        await seen.gateway.got(SessionUpdate, tools_revision=2)
+        (gone,) = told(seen.program, "conversation/unregisterTools")
+        assert gone["params"] == {"toolIds": ["copilot-editor.tap_list_streams"]}
 
 
 async def test_turns_of_one_conversation(tmp_path: Path) -> None:
@@ -178,14 +184,6 @@ async def test_a_call_of_what_is_not_there(tmp_path: Path) -> None:
         assert [one["type"] for one in own] == ["text"]
         assert nameless[0]["status"] == shapeless[0]["status"] == "error"
         assert seen.gateway.of(ToolInvoke) == []
-
-
-async def test_other_tools_are_registered_and_gone_ones_taken_back(tmp_path: Path) -> None:
-    async with hosting(tmp_path) as seen:
-        seen.gateway.tell(ToolsChanged(seen.session, [GREET], 2))
-        await seen.gateway.got(SessionUpdate, tools_revision=2)
-        (gone,) = told(seen.program, "conversation/unregisterTools")
-        assert gone["params"] == {"toolIds": ["copilot-editor.tap_list_streams"]}
 
 
 async def test_one_bad_tool_costs_itself_and_is_named(tmp_path: Path) -> None:
@@ -358,7 +356,7 @@ async def test_a_file_outside_is_neither_asked_about_nor_written(tmp_path: Path)
 
 
 async def test_a_command_is_asked_about_with_its_whole_text(tmp_path: Path) -> None:
-    command = "echo one; echo two >&2; exit 3"
+    command = "echo $TAPUI_INSIDE $PWD; echo two >&2; exit 3"
     step = {"call": "run_in_terminal", "input": {"command": command, "explanation": "to see"}}
     async with hosting(tmp_path, [step | {"confirms": True}]) as seen:
         await seen.turn()
@@ -368,20 +366,13 @@ async def test_a_command_is_asked_about_with_its_whole_text(tmp_path: Path) -> N
         assert "leads" in detail
         accepted, ran = answers(seen.program)
         assert accepted == [{"result": "accept"}, None]
-        assert ran[0]["content"] == [{"value": "one\ntwo\n[exit code 3]"}]
+        output = f"1 {real(seen.folder)}\ntwo"  # it knows that an agent runs it
+        assert ran[0]["content"] == [{"value": f"{output}\n[exit code 3]"}]
         (call,) = seen.gateway.events("tool.execution_complete")
         assert (call["tool"], call["exitCode"]) == ("run_in_terminal", 3)
-        assert call["result"] == {"type": "success", "output": "one\ntwo"}
+        assert call["result"] == {"type": "success", "output": output}
         shell = {"id": call["toolCallId"], "cwd": real(seen.folder), "isCut": False}
         assert call["shell"] == shell
-
-
-async def test_a_command_knows_that_an_agent_runs_it(tmp_path: Path) -> None:
-    step = {"call": "run_in_terminal", "input": {"command": "echo $TAPUI_INSIDE $PWD"}}
-    async with hosting(tmp_path, [step]) as seen:
-        await seen.turn()
-        text = answers(seen.program)[0][0]["content"][0]["value"]
-        assert text == f"1 {real(seen.folder)}\n[exit code 0]"
 
 
 # Ends

@@ -336,6 +336,13 @@ async def test_what_a_rule_asks_about_is_asked_by_copilot_where_it_asks_truly() 
     }
 
 
+async def waiting(one: Asked) -> "asyncio.Task[Any]":
+    """Run the hook before a tool until the person is asked."""
+    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
+    await until_async(lambda: len(one.questions) == 2, what="the question")
+    return tool
+
+
 @pytest.mark.parametrize(
     ("answer", "output"),
     [
@@ -349,8 +356,7 @@ async def test_elsewhere_tapui_asks_and_the_tool_waits_for_the_answer(
     answer: ApprovalAnswer, output: dict[str, Any]
 ) -> None:
     one = of_a_rule("tapui", HostTiming(decision=0.01))  # the person may take longer
-    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
-    await until_async(lambda: len(one.questions) == 2, what="the question")
+    tool = await waiting(one)
     assert one.questions[1].kind == "permission"
     assert msgspec.json.decode(one.questions[1].detail) == {
         "kind": "hook",
@@ -380,8 +386,7 @@ async def test_a_question_that_nobody_can_answer_any_more_is_a_no(
     end: Callable[[CliHooks], object], why: str
 ) -> None:
     one = of_a_rule("tapui")
-    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
-    await until_async(lambda: len(one.questions) == 2, what="the question")
+    tool = await waiting(one)
     end(one.hooks)
     assert await tool == refusal(why)
     assert one.questions[2:] == [ApprovalWithdraw("c1")]
@@ -389,8 +394,7 @@ async def test_a_question_that_nobody_can_answer_any_more_is_a_no(
 
 async def test_a_question_that_the_gateway_refuses_is_a_no() -> None:
     one = of_a_rule("tapui")
-    tool = asyncio.create_task(one.tool({"command": "npm ci"}))
-    await until_async(lambda: len(one.questions) == 2, what="the question")
+    tool = await waiting(one)
     one.answers["c1"](Error(ErrorCode.PAYLOAD_TOO_LARGE, "too deep", id="c1"))
     assert await tool == refusal("tapui could not ask you about it: too deep")
     assert (one.questions[2:], one.answers) == ([], {})

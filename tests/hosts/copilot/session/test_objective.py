@@ -16,10 +16,21 @@ from tests.rig.waiting import until
 CART: dict[str, Any] = {"id": 1, "objective": " mend the cart\n", "status": "active"}
 
 
-def told(gateway: GatewayPlayed) -> list[dict[str, str]]:
-    """Return how the objective stood, each time that it was told."""
-    events = gateway.of(SessionEvent, event="session.objective")
-    return [msgspec.json.decode(one.data) for one in events]
+def told(gateway: GatewayPlayed, event: str = "session.objective") -> list[Any]:
+    """Return how the objective stood, or what else is told by an event, each time."""
+    return [msgspec.json.decode(one.data) for one in gateway.of(SessionEvent, event=event)]
+
+
+def rests_twice(cli: CliPlayed, method: str) -> None:
+    """Let two turns end, at each of which the CLI is asked for something."""
+    first = len(cli.asked(method)) + 1
+    for number, turn in enumerate(("t-1", "t-2"), first):
+        cli.happens("s1", "assistant.turn_start", turnId=turn)
+        cli.happens("s1", "session.idle", mode="interactive")
+        until(
+            lambda asked=number: len(cli.asked(method)) >= asked,  # type: ignore[misc]
+            what="the question",
+        )
 
 
 def asked(cli: CliPlayed) -> int:
@@ -87,10 +98,6 @@ def test_a_cli_that_does_not_know_the_question_is_asked_once(
 def test_what_is_left_of_quotas_is_told_where_it_has_changed(
     cli: CliPlayed, gateway: GatewayPlayed
 ) -> None:
-    def told_quotas() -> list[Any]:
-        events = gateway.of(SessionEvent, event="session.quota")
-        return [msgspec.json.decode(one.data) for one in events]
-
     premium = {
         "entitlementRequests": 150, "isUnlimitedEntitlement": False, "overage": 0,
         "overageAllowedWithExhaustedQuota": False, "remainingPercentage": 35.3,
@@ -99,18 +106,11 @@ def test_what_is_left_of_quotas_is_told_where_it_has_changed(
     }  # fmt: skip
     chat = {**premium, "isUnlimitedEntitlement": True, "resetDateEpochMs": 1e300}
     cli.quotas = {"premium": premium, "chat": chat}
-    first = len(cli.asked("session.quota.get")) + 1
-    for number, turn in enumerate(("t-1", "t-2"), first):
-        cli.happens("s1", "assistant.turn_start", turnId=turn)
-        cli.happens("s1", "session.idle", mode="interactive")
-        until(
-            lambda asked=number: len(cli.asked("session.quota.get")) >= asked,  # type: ignore[misc]
-            what="the question",
-        )
+    rests_twice(cli, "session.quota.get")
     left = {"remaining": 35.3, "used": 97}
     resets = {"resetsAt": "2026-12-01T00:00:00.000000Z", "entitled": 150}
     quotas = [{"name": "chat", **left}, {"name": "premium", **left, **resets}]
-    until(lambda: told_quotas() == [{"quotas": quotas}], what="the quotas, once")
+    until(lambda: told(gateway, "session.quota") == [{"quotas": quotas}], what="them, once")
 
 
 def test_who_is_signed_in_is_told_where_it_has_changed(
@@ -125,14 +125,7 @@ def test_who_is_signed_in_is_told_where_it_has_changed(
         "isAuthenticated": True, "authType": "user", "host": "https://github.com", "login": "ada",
         "copilotPlan": "business", "statusMessage": "Signed in as " + 600 * "a",
     }  # fmt: skip
-    first = len(cli.asked("session.gitHubAuth.getStatus")) + 1
-    for number, turn in enumerate(("t-1", "t-2"), first):
-        cli.happens("s1", "assistant.turn_start", turnId=turn)
-        cli.happens("s1", "session.idle", mode="interactive")
-        until(
-            lambda asked=number: len(cli.asked("session.gitHubAuth.getStatus")) >= asked,  # type: ignore[misc]
-            what="the question",
-        )
+    rests_twice(cli, "session.gitHubAuth.getStatus")
     cli.happens("s1", "assistant.intent", intent="later")
     gateway.wait(SessionEvent, event="assistant.intent")
     assert [one.signed_in for one in told_accounts()] == [False, True]
@@ -145,35 +138,27 @@ def test_who_is_signed_in_is_told_where_it_has_changed(
 def test_what_the_agent_wants_to_do_is_told_when_it_changed(
     cli: CliPlayed, gateway: GatewayPlayed
 ) -> None:
-    def listed() -> list[Any]:
-        events = gateway.of(SessionEvent, event="session.todos")
-        return [msgspec.json.decode(one.data) for one in events]
-
     cli.todos = [
         {"id": "a", "title": " Write notes ", "status": "in_progress"},
         {"id": "b", "title": "Fix links", "status": "done"},
         {"id": "c", "description": "of a newer CLI", "status": "someday"},
     ]
     cli.happens("s1", "session.todos_changed")
-    until(lambda: len(listed()) == 1, what="the list")
+    until(lambda: len(told(gateway, "session.todos")) == 1, what="the list")
     cli.todos = []
     cli.happens("s1", "session.todos_changed")
-    until(lambda: len(listed()) == 2, what="that it is empty")
+    until(lambda: len(told(gateway, "session.todos")) == 2, what="that it is empty")
     states = ("inProgress", "done", "pending")
     titles = ("Write notes", "Fix links", "of a newer CLI")
     todos = [{"title": t, "state": s} for t, s in zip(titles, states, strict=True)]
-    assert listed() == [{"todos": todos}, {}]
+    assert told(gateway, "session.todos") == [{"todos": todos}, {}]
 
 
 def test_a_long_list_is_told_with_the_counts_of_all(cli: CliPlayed, gateway: GatewayPlayed) -> None:
-    def listed() -> list[Any]:
-        events = gateway.of(SessionEvent, event="session.todos")
-        return [msgspec.json.decode(one.data) for one in events]
-
     cli.todos = [{"id": str(at), "title": f"todo {at}", "status": "done"} for at in range(9_000)]
     cli.todos += [{"id": f"b{at}", "title": "b", "status": "blocked"} for at in range(1_000)]
     cli.happens("s1", "session.todos_changed")
-    until(lambda: len(listed()) == 1, what="the list")
-    (told,) = listed()
-    assert len(told["todos"]) == limits.MAX_TODOS
-    assert told["counts"] == {"done": 9_000, "blocked": 1_000}
+    until(lambda: len(told(gateway, "session.todos")) == 1, what="the list")
+    (list_,) = told(gateway, "session.todos")
+    assert len(list_["todos"]) == limits.MAX_TODOS
+    assert list_["counts"] == {"done": 9_000, "blocked": 1_000}

@@ -46,6 +46,11 @@ class Cli:
         data = {"toolCallId": id_, "toolName": tool, "arguments": {"command": f"run {id_}"}}
         self.says("tool.execution_start", data | more, agent)
 
+    def asks_another(self, id_: str, tool: str = "bash") -> None:
+        """Have another program answer a call."""
+        ids = {"requestId": "r1", "sessionId": "s1", "toolCallId": id_}
+        assert self.says("external_tool.requested", {**ids, "toolName": tool}) == []
+
     def prints(self, id_: str, sequence: int, text: str) -> None:
         data = {"toolCallId": id_, "sequence": sequence, "text": text, "stream": "stdout"}
         assert self.says("tool.shell_output", data) == []
@@ -183,8 +188,7 @@ def test_what_a_command_prints_is_no_end(cli: Cli) -> None:
 
 def test_another_programs_tool_of_that_name_tells_nothing(cli: Cli) -> None:
     cli.starts("c1")
-    asked = {"requestId": "r1", "sessionId": "s1", "toolCallId": "c1", "toolName": "bash"}
-    assert cli.says("external_tool.requested", asked) == []
+    cli.asks_another("c1")
     assert shell_of(cli.exits("c1", 0)) is None
 
 
@@ -205,8 +209,7 @@ def test_who_answered_a_call(cli: Cli) -> None:
     cli.starts("c2", "tool", mcpToolName="tool")
     assert by_of(cli.ends("c2")) == "an MCP server"
     cli.starts("c3", "deploy")
-    asked = {"requestId": "r1", "sessionId": "s1", "toolCallId": "c3", "toolName": "deploy"}
-    cli.says("external_tool.requested", asked)
+    cli.asks_another("c3", "deploy")
     assert by_of(cli.ends("c3")) == "another program"
     cli.starts("c4", "view")
     assert by_of(cli.ends("c4")) is None
@@ -293,10 +296,7 @@ def test_another_programs_read_bash_ends_nothing(cli: Cli) -> None:
     cli.starts("c1")
     cli.goes_behind("c1", "bg1")
     cli.starts("c2", "read_bash")
-    cli.says(
-        "external_tool.requested",
-        {"requestId": "r1", "sessionId": "s1", "toolCallId": "c2", "toolName": "read_bash"},
-    )
+    cli.asks_another("c2", "read_bash")
     assert len(cli.exits("c2", 0, "bg1")) == 1
     ((_, ended),) = cli.notifies("bg1", 1)
     assert (ended["exitCode"], ended["shell"]["id"]) == (1, "bg1")
@@ -332,10 +332,7 @@ def test_after_a_lost_connection_a_shells_id_may_be_another(cli: Cli) -> None:
 
 def test_a_command_that_another_program_has_in_the_background_is_nobodys(cli: Cli) -> None:
     cli.starts("c1")
-    cli.says(
-        "external_tool.requested",
-        {"requestId": "r1", "sessionId": "s1", "toolCallId": "c1", "toolName": "bash"},
-    )
+    cli.asks_another("c1")
     assert "shell" not in cli.goes_behind("c1", "bg1")
     ((_, ended),) = cli.notifies("bg1", 0)
     assert "shell" not in ended
