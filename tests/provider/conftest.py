@@ -1,4 +1,4 @@
-"""One gateway for the tests of a module, and providers of the kit that are bound to it."""
+"""One gateway for the tests of the room, and providers of the kit that are bound to it."""
 
 import asyncio
 import shutil
@@ -24,9 +24,9 @@ from tests.rig.waiting import HUNG
 _numbers = count(1)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running() -> Iterator[Gateway]:
-    """A `tapui serve` that the module's tests share."""
+    """A `tapui serve` that the room's tests share: each has sessions of its own."""
     root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
     with Gateway(Home(root), "--no-attach") as gateway:
         yield gateway
