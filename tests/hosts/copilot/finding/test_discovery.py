@@ -42,7 +42,7 @@ def test_process_with_a_lock_is_found_with_its_own_port_only(
     assert (again.listens, ports_of([again])) == (found.ports, list(found.ports))
     info = lock.stat()
     os.utime(lock, (info.st_atime, info.st_mtime - 3600))
-    assert discovery.scan() == [], "a lock that is older is another one's"
+    assert Discovery(copilot_home).scan() == [], "a lock that is older is another one's"
 
 
 def test_cli_without_a_session_is_told_by_its_terminal(copilot_home: Path) -> None:
