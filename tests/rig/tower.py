@@ -15,6 +15,7 @@ from tests.rig.gateway import Home, tapui_argv
 from tests.rig.tmux import Screen, Tmux
 from tests.rig.waiting import until
 
+_SENT = "sent, waiting for the gateway"
 PANES = {"sessions": "1", "streams": "3", "providers": "4", "calls": "5"}
 
 
@@ -99,9 +100,10 @@ class TowerProcess:
     def _decide(self, what: str, key: str, armed: str) -> None:
         self.screen.wait_for(f"{what}.*(waits|left)")
         self.screen.keys("a")
-        self.screen.wait_for("d  deny")
+        self.screen.wait_for("A letter, then Enter")  # it takes keys; "d  deny" may be of a former
         self.screen.press(key, lambda: self.screen.find(armed) is not None)
         self.screen.press("Enter", lambda: self.screen.find(armed) is None)
+        until(lambda: not self.screen.find(_SENT), what=self.screen.text)
 
 
 async def confirm(screen: Screen, question: str) -> None:
