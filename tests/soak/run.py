@@ -16,10 +16,10 @@ from tests.soak.samples import Sample, Trend, descriptors, sample, trends
 from tests.soak.wire import GONE, connected
 
 SETTLING = 25.0
+"""Seconds in which everything of those who have left is over: cleaning up after a session takes 10,
+a call 5 and a cancelled one 5 more."""
 SPARE_DESCRIPTORS = 4
 """Descriptors other than records that may be open more than at the beginning."""
-"""Seconds until everything of those who have left is over: cleaning up after a session takes 10,
-a call 5 and a cancelled one 5 more."""
 
 
 @dataclass
@@ -88,13 +88,16 @@ async def _soak(
             show(str(done.samples[-1]))
         for life in lives:
             life.cancel()
-    await asyncio.sleep(SETTLING)
+    over = time.monotonic() + SETTLING
+    while left := [*await _left(gateway), *_open(gateway, before_all)]:
+        if time.monotonic() > over:
+            break
+        await asyncio.sleep(1)
     after = sample(gateway.pid, time.monotonic() - begun, 0, [])
     show(str(after))
     done.counts = dict(sorted(meeting.counts.items()))
     done.trends = trends(done.samples)
-    done.faults = [*meeting.faults, *await _left(gateway)]
-    done.faults += _open(gateway, before_all)
+    done.faults = [*meeting.faults, *left]
     return done
 
 
