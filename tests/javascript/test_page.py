@@ -3,7 +3,7 @@
 import asyncio
 import json
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from tests.javascript.panel import Panel
 from tests.javascript.relay import Relay
 from tests.javascript.site import Site
 from tests.javascript.test_project import made
-from tests.rig.chromium import Chromium
+from tests.rig.chromium import BrowserProcess, Chromium
 from tests.rig.gateway import Gateway, Home
 from tests.rig.node import node
 from tests.rig.peers import Host, Tower
@@ -39,6 +39,20 @@ PIXELS = """async (source) => {
 """Returns the first pixel of a picture (red, green, blue), and how many are dark."""
 INSTANCE = "sessionStorage.getItem('tapui.my-tools.instance')"
 TOKEN = "localStorage.getItem('tapui.my-tools.token')"
+
+
+@pytest.fixture(scope="module")
+def running_browser() -> Iterator[BrowserProcess]:
+    """Chromium, which the tests share."""
+    with BrowserProcess() as process:
+        yield process
+
+
+@pytest.fixture
+async def browser(running_browser: BrowserProcess) -> AsyncIterator[Chromium]:
+    """Tabs of the test's own, without what other tests have kept."""
+    async with Chromium(running_browser) as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -76,64 +90,63 @@ def test_the_projects_own_test_passes(home: Home) -> None:
 
 
 async def test_a_page_pairs_by_the_code_in_the_tower_and_is_read(
-    home: Home, site: Site, tmux: Tmux
+    home: Home, site: Site, tmux: Tmux, browser: Chromium
 ) -> None:
     tapui = TowerProcess(tmux, home, "--port", "0", "--no-attach")
     port = tapui.gateway["port"]
     screen = tapui.screen
-    async with Chromium() as browser:
-        page = await browser.open(site.url)
-        panel = Panel(page)
-        await panel.connect(tapui.url)
-        await panel.shows("code", "Open the request in tapui")
+    page = await browser.open(site.url)
+    panel = Panel(page)
+    await panel.connect(tapui.url)
+    await panel.shows("code", "Open the request in tapui")
 
-        def answer() -> str | None:
-            screen.press("a", lambda: bool(screen.find("asks to be paired")))
-            screen.press("y", lambda: bool(screen.find("Enter shows the pairing code")))
-            screen.press("Enter", lambda: read_code(screen.text()) is not None)
-            return read_code(screen.text())
+    def answer() -> str | None:
+        screen.press("a", lambda: bool(screen.find("asks to be paired")))
+        screen.press("y", lambda: bool(screen.find("Enter shows the pairing code")))
+        screen.press("Enter", lambda: read_code(screen.text()) is not None)
+        return read_code(screen.text())
 
-        code = await asyncio.to_thread(answer)
-        assert code is not None
-        await panel.enter(code)
-        await panel.shows("bound", "in local")
-        await asyncio.to_thread(screen.press, "4", lambda: bool(screen.find("my-tools")))
+    code = await asyncio.to_thread(answer)
+    assert code is not None
+    await panel.enter(code)
+    await panel.shows("bound", "in local")
+    await asyncio.to_thread(screen.press, "4", lambda: bool(screen.find("my-tools")))
 
-        found = await asyncio.to_thread(called, home, port, "read_page")
-        assert (found["title"], found["headings"]) == ("my-tools", ["Hello from my-tools"])
-        assert found["url"] == site.url
-        tower = await Tower.hello(tapui.url, tapui.internal_token)
-        numbers = count(1)
+    found = await asyncio.to_thread(called, home, port, "read_page")
+    assert (found["title"], found["headings"]) == ("my-tools", ["Hello from my-tools"])
+    assert found["url"] == site.url
+    tower = await Tower.hello(tapui.url, tapui.internal_token)
+    numbers = count(1)
 
-        async def call(tool: str, **args: str) -> Any:
-            id_ = f"i{next(numbers)}"
-            invoke = {"type": "tool.invoke", "sessionId": "local", "tool": tool, "args": args}
-            await tower.send({**invoke, "id": id_})
-            return (await tower.expect("tool.outcome", id=id_))["data"]
+    async def call(tool: str, **args: str) -> Any:
+        id_ = f"i{next(numbers)}"
+        invoke = {"type": "tool.invoke", "sessionId": "local", "tool": tool, "args": args}
+        await tower.send({**invoke, "id": id_})
+        return (await tower.expect("tool.outcome", id=id_))["data"]
 
-        await page.eval("getSelection().selectAllChildren(document.querySelector('h1'))")
-        assert await call("read_selection") == {"text": "Hello from my-tools"}
-        assert await call("set_greeting", text="Good morning") == "Hello from my-tools"
-        assert await call("read_text", selector="h1") == {"text": "Good morning"}
-        assert "<h1>Good morning</h1>" in (await call("read_html", selector="body"))["text"]
-        assert (await call("find_elements", selector="p"))["count"] == 3
-        assert (await call("point_at", selector="h1"))["isSeen"] is True
-        await page.eval("setTimeout(() => { throw new Error('no cups left'); })")
-        await page.eval("console.error('out of tea')")
-        errors = "my-tools.*errors|errors.*my-tools"
-        await asyncio.to_thread(screen.press, "3", lambda: bool(screen.find(errors)))
-        lines = await call("read_console", level="error")
-        texts = sorted(one["text"] for one in lines)
-        assert ["no cups left" in texts[0], texts[1:]] == [True, ["out of tea"]]
-        await tower.close()
+    await page.eval("getSelection().selectAllChildren(document.querySelector('h1'))")
+    assert await call("read_selection") == {"text": "Hello from my-tools"}
+    assert await call("set_greeting", text="Good morning") == "Hello from my-tools"
+    assert await call("read_text", selector="h1") == {"text": "Good morning"}
+    assert "<h1>Good morning</h1>" in (await call("read_html", selector="body"))["text"]
+    assert (await call("find_elements", selector="p"))["count"] == 3
+    assert (await call("point_at", selector="h1"))["isSeen"] is True
+    await page.eval("setTimeout(() => { throw new Error('no cups left'); })")
+    await page.eval("console.error('out of tea')")
+    errors = "my-tools.*errors|errors.*my-tools"
+    await asyncio.to_thread(screen.press, "3", lambda: bool(screen.find(errors)))
+    lines = await call("read_console", level="error")
+    texts = sorted(one["text"] for one in lines)
+    assert ["no cups left" in texts[0], texts[1:]] == [True, ["out of tea"]]
+    await tower.close()
     await asyncio.to_thread(tapui.end)
 
 
 async def test_a_wrong_code_is_told_and_a_new_one_is_asked_for(
-    home: Home, site: Site, gateway: Gateway
+    home: Home, site: Site, gateway: Gateway, browser: Chromium
 ) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
-    async with tower, Chromium() as browser:
+    async with tower:
         panel = Panel(await browser.open(site.url))
         await panel.connect(gateway.url)
         code = await revealed(tower)
@@ -165,11 +178,11 @@ async def test_a_wrong_code_is_told_and_a_new_one_is_asked_for(
 
 
 async def test_a_page_comes_back_after_a_lost_link_and_asks_anew_after_a_restart(
-    home: Home, site: Site, serve: Callable[..., Gateway]
+    home: Home, site: Site, serve: Callable[..., Gateway], browser: Chromium
 ) -> None:
     gateway = serve("--no-attach")
     tower = await Tower.hello(gateway.url, gateway.internal_token)
-    async with tower, Relay(gateway.port) as relay, Chromium() as browser:
+    async with tower, Relay(gateway.port) as relay:
         panel = Panel(await browser.open(site.url))
         await panel.connect(relay.url)
         await panel.enter(await revealed(tower))
@@ -211,11 +224,11 @@ class Caller:
 
 
 async def test_tabs_are_instances_and_leave_a_session_when_it_ends(
-    site: Site, gateway: Gateway
+    site: Site, gateway: Gateway, browser: Chromium
 ) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
-    async with tower, host, Chromium() as browser:
+    async with tower, host:
         await host.open("s1", label="Fix pairing")
         call = Caller(host, "s1")
         panel = Panel(await browser.open(site.url))
@@ -257,10 +270,12 @@ async def test_tabs_are_instances_and_leave_a_session_when_it_ends(
             assert await one.page.eval(TOKEN) is None
 
 
-async def test_the_person_picks_one_of_several_sessions(site: Site, gateway: Gateway) -> None:
+async def test_the_person_picks_one_of_several_sessions(
+    site: Site, gateway: Gateway, browser: Chromium
+) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
-    async with tower, host, Chromium() as browser:
+    async with tower, host:
         await host.open("s1", label="One")
         await host.open("s2", label="Two")
         panel = Panel(await browser.open(site.url))
@@ -287,10 +302,10 @@ async def bound(browser: Chromium, site: Site, gateway: Gateway, tower: Tower) -
     return panel
 
 
-async def test_a_page_is_inspected(site: Site, gateway: Gateway) -> None:
+async def test_a_page_is_inspected(site: Site, gateway: Gateway, browser: Chromium) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
-    async with tower, host, Chromium() as browser:
+    async with tower, host:
         await host.open("s1")
         call = Caller(host, "s1")
         page = (await bound(browser, site, gateway, tower)).page
@@ -332,10 +347,10 @@ async def test_a_page_is_inspected(site: Site, gateway: Gateway) -> None:
         ]
 
 
-async def test_a_picture_shows_the_page(site: Site, gateway: Gateway) -> None:
+async def test_a_picture_shows_the_page(site: Site, gateway: Gateway, browser: Chromium) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
-    async with tower, host, Chromium() as browser:
+    async with tower, host:
         await host.open("s1")
         call = Caller(host, "s1")
         page = (await bound(browser, site, gateway, tower)).page
@@ -354,11 +369,11 @@ async def test_a_picture_shows_the_page(site: Site, gateway: Gateway) -> None:
 
 
 async def test_the_person_picks_an_element_and_a_reload_ends_the_call(
-    site: Site, gateway: Gateway
+    site: Site, gateway: Gateway, browser: Chromium
 ) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
-    async with tower, host, Chromium() as browser:
+    async with tower, host:
         await host.open("s1")
         call = Caller(host, "s1")
         panel = await bound(browser, site, gateway, tower)
@@ -390,10 +405,12 @@ async def test_the_person_picks_an_element_and_a_reload_ends_the_call(
         assert (await host.expect("tool.outcome", id=id_))["errorCode"] == "CANCELLED"
 
 
-async def test_the_person_asks_the_agent_about_the_page(site: Site, gateway: Gateway) -> None:
+async def test_the_person_asks_the_agent_about_the_page(
+    site: Site, gateway: Gateway, browser: Chromium
+) -> None:
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
-    async with tower, host, Chromium() as browser:
+    async with tower, host:
         await host.open("s1")
         panel = await bound(browser, site, gateway, tower)
         root = "document.querySelector('tap-connect').shadowRoot"
@@ -421,7 +438,7 @@ def bundle(folder: Path) -> None:
 
 
 async def test_one_file_connects_pages_of_others(
-    site: Site, home: Home, gateway: Gateway, tmp_path: Path
+    site: Site, home: Home, gateway: Gateway, tmp_path: Path, browser: Chromium
 ) -> None:
     await asyncio.to_thread(bundle, home.root / "my-tools")
     dist = home.root / "my-tools/dist"
@@ -433,7 +450,7 @@ async def test_one_file_connects_pages_of_others(
     tower = await Tower.hello(gateway.url, gateway.internal_token)
     host = await Host.hello(gateway.url, gateway.internal_token)
     with Site(tmp_path / "other") as shop:
-        async with tower, host, Chromium() as browser:
+        async with tower, host:
             await host.open("s1")
             marked = await browser.open(f"{site.url}dist/bookmarklet.html")
             link = await marked.eval("document.querySelector('#bookmarklet').href")
@@ -448,13 +465,14 @@ async def test_one_file_connects_pages_of_others(
             assert await page.eval("document.querySelectorAll('tap-connect').length") == 1
 
 
-async def test_the_panel_fits_narrow_pages_and_says_what_is_wrong(site: Site) -> None:
-    async with Chromium() as browser:
-        panel = Panel(await browser.open(site.url))
-        await panel.connect("ws://localhost:1")
-        await panel.shows("start", "No gateway answers at ws://localhost:1. Is tapui running?")
-        for width in (320, 800, 1600):
-            await panel.page.size(width, 640)
-            left, right = await panel.place()
-            assert left >= 0
-            assert right <= width
+async def test_the_panel_fits_narrow_pages_and_says_what_is_wrong(
+    site: Site, browser: Chromium
+) -> None:
+    panel = Panel(await browser.open(site.url))
+    await panel.connect("ws://localhost:1")
+    await panel.shows("start", "No gateway answers at ws://localhost:1. Is tapui running?")
+    for width in (320, 800, 1600):
+        await panel.page.size(width, 640)
+        left, right = await panel.place()
+        assert left >= 0
+        assert right <= width

@@ -36,8 +36,8 @@ _QUIET = (
 )
 
 
-class Chromium:
-    """A browser with a profile of its own; used as an async context manager."""
+class BrowserProcess:
+    """Chromium, with a profile of its own; used as a context manager."""
 
     def __init__(self) -> None:
         program = next(filter(None, map(shutil.which, _NAMES)), None)
@@ -45,20 +45,22 @@ class Chromium:
             missing("Chromium is not installed")
         self._program = str(program)
         self._profile = Path(tempfile.mkdtemp(prefix="tapui-chromium-"))
-        self._numbers = count(1)
-        self._answers: dict[int, asyncio.Future[Json]] = {}
 
-    async def __aenter__(self) -> Self:
+    def __enter__(self) -> Self:
         self._start()
-        try:
-            address = await until_async(self._address, what=self._said)
-            assert address is not None
-            self._socket: ClientConnection = await websockets.connect(address, max_size=None)
-        except BaseException:
-            self._end()
-            raise
-        self._reading = asyncio.create_task(self._read())
         return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._end()
+
+    async def address(self) -> str:
+        """Return where it is driven, once it is ready."""
+        return await until_async(self._address, what=self._said)
 
     def _start(self) -> None:
         sandbox = ("--no-sandbox",) if os.geteuid() == 0 else ()
@@ -72,16 +74,6 @@ class Chromium:
                 stderr=err,
                 start_new_session=True,
             )
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self._socket.close()
-        await asyncio.wait([self._reading])
-        self._end()
 
     def _end(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -98,6 +90,41 @@ class Chromium:
 
     def _said(self) -> str:
         return (self._profile / "err").read_text(errors="replace")[-2000:]
+
+
+class Chromium:
+    """Tabs that share what pages keep, in a browser of their own or in one that runs; used as an
+    async context manager."""
+
+    def __init__(self, process: BrowserProcess | None = None) -> None:
+        self._process = process
+        self._open = contextlib.AsyncExitStack()
+        self._numbers = count(1)
+        self._answers: dict[int, asyncio.Future[Json]] = {}
+
+    async def __aenter__(self) -> Self:
+        async with self._open:
+            process = self._process or self._open.enter_context(BrowserProcess())
+            address = await process.address()
+            self._socket: ClientConnection = await websockets.connect(address, max_size=None)
+            self._reading = asyncio.create_task(self._read())
+            self._open.push_async_callback(self._leave)
+            self._context = (await self.do("Target.createBrowserContext"))["browserContextId"]
+            self._open = self._open.pop_all()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        async with self._open:
+            await self.do("Target.disposeBrowserContext", browserContextId=self._context)
+
+    async def _leave(self) -> None:
+        await self._socket.close()
+        await asyncio.wait([self._reading])
 
     async def _read(self) -> None:
         with contextlib.suppress(websockets.ConnectionClosed):
@@ -124,7 +151,8 @@ class Chromium:
 
     async def open(self, url: str) -> "Page":
         """Open a page in a tab of its own, and wait until it has loaded."""
-        target = (await self.do("Target.createTarget", url="about:blank"))["targetId"]
+        blank = {"url": "about:blank", "browserContextId": self._context}
+        target = (await self.do("Target.createTarget", **blank))["targetId"]
         attached = await self.do("Target.attachToTarget", targetId=target, flatten=True)
         page = Page(self, target, attached["sessionId"])
         await page.do("Page.enable")
