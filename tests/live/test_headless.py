@@ -2,12 +2,14 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import psutil
 import pytest
@@ -70,6 +72,37 @@ class Runs:
 def run(home: Home, cli: Path, cli_cache: Path, model: ModelServer) -> Runs:
     """Run prompts."""
     return Runs(home, cli_cache, cli, model)
+
+
+class Place(NamedTuple):
+    """A gateway that can start sessions, runs through it, and their model."""
+
+    run: Runs
+    model: ModelServer
+    gateway: Gateway
+
+
+@pytest.fixture(scope="module")
+def shared(cli: Path, cli_cache: Path) -> Iterator[Place]:
+    """A place of the tests that leave the gateway alive; Copilot's server starts where it is
+    missing."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    with ModelServer() as model:
+        run = Runs(Home(root), cli_cache, cli, model)
+        with Gateway(run.home, env=run.env) as gateway:
+            yield Place(run, model, gateway)
+    shutil.rmtree(root, ignore_errors=True)
+
+
+@pytest.fixture
+def place(shared: Place) -> Place:
+    """The shared place, with an empty folder and a model without rules."""
+    shared.model.script()
+    shared.model.requests.clear()
+    for left in shared.run.folder.iterdir():
+        if left.name != ".git":
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+    return shared
 
 
 @pytest.fixture
@@ -157,14 +190,15 @@ class TotalTest(unittest.TestCase):
 
 
 @pytest.fixture
-def shop(run: Runs) -> tuple[Runs, tuple[str, ...]]:
-    """A folder with a test that fails, and the arguments that let an agent mend it."""
+def shop(place: Place) -> tuple[str, ...]:
+    """Arguments that let an agent mend what is in the folder: a test that fails."""
+    run = place.run
     (run.folder / "cart.py").write_text("def total(a):\n    return 0\n")
     (run.folder / "test_cart.py").write_text(TEST)
     policy = run.home.root / "policy.toml"
     allowed = f'[[rules]]\nallow = "{CHECK}"\n[[rules]]\nkind = "write"\n'
     policy.write_text(f'{allowed}allow = "{run.folder}/**"\n')
-    return run, ("--policy", str(policy), "--until", CHECK)
+    return "--policy", str(policy), "--until", CHECK
 
 
 def edits(run: Runs, old: str, new: str) -> tuple[str, dict[str, str]]:
@@ -172,9 +206,9 @@ def edits(run: Runs, old: str, new: str) -> tuple[str, dict[str, str]]:
 
 
 def test_an_agent_that_claims_goes_on_until_it_is_proven(
-    shop: tuple[Runs, tuple[str, ...]], model: ModelServer
+    place: Place, shop: tuple[str, ...]
 ) -> None:
-    run, given = shop
+    run, model, _ = place
     check = ("bash", {"command": CHECK, "description": "tests"})
     model.script(
         Rule(text="It is mended.", when="mend it", role="user"),
@@ -184,7 +218,7 @@ def test_an_agent_that_claims_goes_on_until_it_is_proven(
         Rule(calls=[check], role="tool", when="updated"),
         Rule(text="Now all tests pass.", role="tool", when="Ran 1 test"),
     )
-    done = run("mend it", *given)
+    done = run("mend it", *shop)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "It is mended.",
@@ -200,11 +234,11 @@ def test_an_agent_that_claims_goes_on_until_it_is_proven(
 
 
 def test_an_agent_that_never_proves_it_ends_after_its_tries(
-    shop: tuple[Runs, tuple[str, ...]], model: ModelServer
+    place: Place, shop: tuple[str, ...]
 ) -> None:
-    run, given = shop
+    run, model, _ = place
     model.script(Rule(text="All tests pass.", times=ALWAYS))
-    done = run("mend it", *given, "--tries", "2")
+    done = run("mend it", *shop, "--tries", "2")
     assert done.returncode == 6, done.stderr
     assert done.stdout == "All tests pass.\n" * 3
     assert done.stderr.splitlines()[-1] == f"○ not proven: {CHECK}: never run"
@@ -223,7 +257,7 @@ def test_a_policy_with_a_fault_runs_nothing(run: Runs, model: ModelServer) -> No
     assert model.requests == []
 
 
-def test_sessions_of_a_gateway_share_a_server_and_end_with_it(
+def test_sessions_of_a_gateway_share_a_server_and_end_with_it_and_it_with_the_gateway(
     run: Runs, model: ModelServer, tapui: Gateway
 ) -> None:
     model.script(Rule(text="here I am", times=ALWAYS))
@@ -241,27 +275,26 @@ def test_sessions_of_a_gateway_share_a_server_and_end_with_it(
     taken = run("mine", "--resume", held_id)
     assert taken.returncode == 1
     assert "open" in taken.stderr
+    tree = tree_of(tapui)
     os.kill(server.pid, signal.SIGKILL)
     _, said = running.communicate(timeout=60)
     assert running.returncode == 1
     assert "Copilot's server has ended" in said
+    until(lambda: not alive(tree), what=lambda: f"the end of {alive(tree)}")
     held.set()
     model.script(Rule(text="back", times=ALWAYS))
     again = run("once more")
     assert (again.returncode, again.stdout) == (0, "back\n"), again.stderr
+    tree = tree_of(tapui)
+    tapui.kill()
+    until(lambda: not alive(tree), what=lambda: f"the end of {alive(tree)}")
 
 
-@pytest.mark.parametrize("program", ["native", "npm"])
-def test_the_whole_tree_of_a_server_is_ours_and_ends_with_it(
-    home: Home,
-    cli: Path,
-    cli_cache: Path,
-    model: ModelServer,
-    serve: Callable[..., Gateway],
-    program: str,
+def test_the_whole_tree_of_a_server_that_npm_has_started_is_ours_and_ends_with_it(
+    home: Home, cli: Path, cli_cache: Path, model: ModelServer, serve: Callable[..., Gateway]
 ) -> None:
     wrapper = cli.parents[2] / ".bin" / "copilot"  # npm's, which starts the other
-    run = Runs(home, cli_cache, wrapper if program == "npm" else cli, model)
+    run = Runs(home, cli_cache, wrapper, model)
     policy = home.root / "policy.toml"
     policy.write_text('[[rules]]\nallow = "sleep"\n')
     slow = ("bash", {"command": "sleep 3", "description": "longer than two looks"})
@@ -270,7 +303,7 @@ def test_the_whole_tree_of_a_server_is_ours_and_ends_with_it(
     done = run("go", "--policy", str(policy))
     assert (done.returncode, done.stdout) == (0, "it is over\n"), done.stderr
     first = tree_of(gateway)
-    assert len(first) >= (2 if program == "npm" else 1)
+    assert len(first) >= 2
     first[0].kill()
     until(lambda: not alive(first), what=lambda: f"the end of {alive(first)}")
 
@@ -319,7 +352,8 @@ def test_what_a_run_is_started_with_reaches_the_model(
     assert "--compact-at: must not be more than --hold-at" in turned.stderr
 
 
-def test_ctrl_c_stops_the_turn(run: Runs, model: ModelServer, tapui: Gateway) -> None:
+def test_ctrl_c_stops_the_turn(place: Place) -> None:
+    run, model, tapui = place
     model.script(Rule(calls=[("bash", {"command": "sleep 61", "description": "d"})], role="user"))
     policy = run.home.root / "policy.toml"
     policy.write_text('[[rules]]\nallow = "sleep"\n')
@@ -421,9 +455,8 @@ def test_the_tower_starts_a_session_in_a_worktree_as_an_agent_and_removes_it(
     assert branches.stdout.strip() == b"pairing"
 
 
-def test_a_session_that_is_taken_and_a_server_that_hangs(
-    run: Runs, model: ModelServer, tapui: Gateway
-) -> None:
+def test_a_session_that_is_taken_and_a_server_that_hangs(place: Place) -> None:
+    run, model, tapui = place
     held = threading.Event()
     model.script(Rule(text="late", until=held, times=ALWAYS))
     running, id_ = run.busy(tapui)
@@ -443,6 +476,7 @@ def test_a_session_that_is_taken_and_a_server_that_hangs(
     until(lambda: not server.is_running(), what="its end")
 
 
+@pytest.mark.usefixtures("tapui")
 def test_who_resumes_a_session_elsewhere_has_it(
     run: Runs, model: ModelServer, start_copilot: Callable[..., Copilot]
 ) -> None:

@@ -6,12 +6,16 @@ Without an account: what only a signed-in CLI could show is named there as not p
 import asyncio
 import json
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import pytest_asyncio
 
 from tests.rig.gateway import Home
 from tests.rig.model_server import ALWAYS, ModelServer, Rule
@@ -22,16 +26,28 @@ if TYPE_CHECKING:
     from copilot.session_events import SessionEvent
 
 START_SECONDS = 60.0
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 class Own:
-    """Servers of the SDK's own in one scratch home; what they hold ends with the test."""
+    """Servers of the SDK's own in one scratch home: `client` is the one that all tests share."""
+
+    client: "CopilotClient"
 
     def __init__(self, cli: Path, home: Home, model: ModelServer, stack: AsyncExitStack) -> None:
         self._cli = cli
         self.home = home
-        self._model = model
+        self.model = model
         self._stack = stack
+        self._folders = count(1)
+        self.folder: Path
+
+    def begin(self) -> None:
+        """Have an empty folder to work in, and a model without rules."""
+        self.folder = self.home.root / f"work-{next(self._folders)}"
+        self.folder.mkdir()
+        self.model.script()
+        self.model.requests.clear()
 
     @property
     def provider(self) -> Any:
@@ -39,7 +55,7 @@ class Own:
         return {
             "type": "openai",
             "wire_api": "completions",
-            "base_url": self._model.url,
+            "base_url": self.model.url,
             "api_key": "no-key-that-is-a-word",
         }
 
@@ -53,7 +69,7 @@ class Own:
             "PATH": os.environ["PATH"],
             "COPILOT_OFFLINE": "true",
             "COPILOT_AUTO_UPDATE": "false",
-            "COPILOT_PROVIDER_BASE_URL": self._model.url,
+            "COPILOT_PROVIDER_BASE_URL": self.model.url,
             "COPILOT_MODEL": "scripted",
         }
         runtime = RuntimeConnection.for_stdio(path=str(self._cli))
@@ -71,7 +87,7 @@ class Own:
             **{
                 "model": "scripted",
                 "provider": self.provider,
-                "working_directory": str(self.home.root),
+                "working_directory": str(self.folder),
                 **options,
             }
         )
@@ -86,12 +102,30 @@ async def end(client: "CopilotClient") -> None:
             pass
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def servers(cli: Path, cli_cache: Path) -> AsyncIterator[Own]:
+    """Servers of the SDK's own, one of which runs."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    (root / ".cache").symlink_to(cli_cache)
+    with ModelServer() as model:
+        async with AsyncExitStack() as stack:
+            own = Own(cli, Home(root), model, stack)
+            own.client = await own.start()
+            yield own
+    shutil.rmtree(root, ignore_errors=True)
+
+
 @pytest.fixture
-async def own(cli: Path, cli_cache: Path, home: Home, model: ModelServer) -> AsyncIterator[Own]:
-    """Servers of the SDK's own."""
-    home.root.joinpath(".cache").symlink_to(cli_cache)
-    async with AsyncExitStack() as stack:
-        yield Own(cli, home, model, stack)
+def own(servers: Own) -> Own:
+    """The servers, for a test."""
+    servers.begin()
+    return servers
+
+
+@pytest.fixture
+def model(own: Own) -> ModelServer:
+    """The scripted model of the servers."""
+    return own.model
 
 
 class Heard:
@@ -157,8 +191,7 @@ async def test_1_a_permission_handler_gets_all_fields_of_the_kind(
         seen.append(request.to_dict())
         return PermissionDecisionApproveOnce()
 
-    client = await own.start()
-    session = await own.session(client, on_permission_request=handler)
+    session = await own.session(own.client, on_permission_request=handler)
     heard = Heard(session)
     await session.send("make it")
     await heard.wait("session.idle")
@@ -166,16 +199,15 @@ async def test_1_a_permission_handler_gets_all_fields_of_the_kind(
     assert request["kind"] == "shell"
     assert request["fullCommandText"] == "touch made"
     assert {"commands", "intention", "possiblePaths", "canOfferSessionApproval"} <= request.keys()
-    assert (own.home.root / "made").exists()
+    assert (own.folder / "made").exists()
 
 
 async def test_2_a_permission_has_no_end_of_its_own_and_goes_with_its_turn(
     own: Own, model: ModelServer
 ) -> None:
     model.script(Rule(calls=[TOUCH], when="make it"), Rule(text="and on", when="go on"))
-    client = await own.start()
     async with never_answering() as handler:
-        session = await own.session(client, on_permission_request=handler)
+        session = await own.session(own.client, on_permission_request=handler)
         heard = Heard(session)
         await session.send("make it")
         await asyncio.wait_for(handler.asked.get(), HUNG)
@@ -187,7 +219,7 @@ async def test_2_a_permission_has_no_end_of_its_own_and_goes_with_its_turn(
         await session.send("go on")  # the session is none the worse for it
         await heard.wait("session.idle", times=2)
     assert heard.of("assistant.message")[-1].content == "and on"
-    assert not (own.home.root / "made").exists()
+    assert not (own.folder / "made").exists()
 
 
 async def test_3_a_question_has_no_end_of_its_own_and_goes_with_its_turn(
@@ -195,9 +227,8 @@ async def test_3_a_question_has_no_end_of_its_own_and_goes_with_its_turn(
 ) -> None:
     question = {"question": "Which colour?", "choices": ["red", "blue"]}
     model.script(Rule(calls=[("ask_user", question)], when="ask me"), Rule(text="on", when="go on"))
-    client = await own.start()
     async with never_answering() as handler:
-        session = await own.session(client, on_user_input_request=handler)
+        session = await own.session(own.client, on_user_input_request=handler)
         heard = Heard(session)
         await session.send("ask me")
         asked = await asyncio.wait_for(handler.asked.get(), HUNG)
@@ -212,7 +243,7 @@ async def test_3_a_question_has_no_end_of_its_own_and_goes_with_its_turn(
 
 async def test_4_two_servers_share_a_home(own: Own, model: ModelServer) -> None:
     model.script(Rule(text="here", times=ALWAYS))
-    clients = [await own.start() for _ in range(2)]
+    clients = [own.client, await own.start()]
     sessions = [
         await own.session(client, session_id=f"own-{number}-{at}")
         for at in range(3)
@@ -274,7 +305,7 @@ OF_A_SESSION = frozenset(
 
 async def test_5_what_a_home_holds(own: Own, model: ModelServer) -> None:
     model.script(Rule(text="here", times=ALWAYS))
-    session = await own.session(await own.start())
+    session = await own.session(own.client)
     heard = Heard(session)
     await session.send("hello")
     await heard.wait("session.idle")
@@ -293,39 +324,36 @@ BOTH = "Cannot specify both gitHubToken and provider"
 
 
 @pytest.mark.parametrize(
-    ("of_client", "has_provider", "answer"),
+    ("of_client", "answers"),
     [
-        ({}, True, "here"),
-        ({"use_logged_in_user": True}, True, "here"),
-        ({"github_token": TOKEN}, True, "here"),
-        ({"github_token": TOKEN, "use_logged_in_user": True}, True, "here"),
-        ({}, False, NOBODY),
-        ({"github_token": TOKEN}, False, NOBODY),
+        ({}, ("here", NOBODY)),
+        ({"use_logged_in_user": True}, ("here",)),
+        ({"github_token": TOKEN}, ("here", NOBODY)),
+        ({"github_token": TOKEN, "use_logged_in_user": True}, ("here",)),
     ],
 )
 async def test_6_which_ways_of_signing_in_go_with_a_provider(
-    own: Own, model: ModelServer, of_client: Any, has_provider: bool, answer: str
+    own: Own, model: ModelServer, of_client: Any, answers: tuple[str, ...]
 ) -> None:
     model.script(Rule(text="here", times=ALWAYS))
-    client = await own.start(**of_client)
-    provider = own.provider if has_provider else None
-    heard = Heard(session := await own.session(client, provider=provider))
-    await session.send("hello")
-    await heard.wait("session.idle")
-    told = [one.content for one in heard.of("assistant.message")]
-    told += [one.message for one in heard.of("session.error")]
-    assert answer in " ".join(told)
+    client = await own.start(**of_client) if of_client else own.client
+    for provider, answer in zip((own.provider, None), answers, strict=False):
+        heard = Heard(session := await own.session(client, provider=provider))
+        await session.send("hello")
+        await heard.wait("session.idle")
+        told = [one.content for one in heard.of("assistant.message")]
+        told += [one.message for one in heard.of("session.error")]
+        assert answer in " ".join(told)
 
 
 async def test_6_a_session_has_a_provider_or_a_token(own: Own) -> None:
     from copilot._jsonrpc import JsonRpcError
 
-    client = await own.start()
     with pytest.raises(JsonRpcError, match=BOTH):
-        await own.session(client, github_token=TOKEN)
+        await own.session(own.client, github_token=TOKEN)
 
 
-async def test_7_what_was_thought_is_there_after_a_restart(own: Own, model: ModelServer) -> None:
+async def test_7_what_was_thought_is_there_in_another_server(own: Own, model: ModelServer) -> None:
     model.script(Rule(text="it is four", thought="two and two", when="what is it"))
     client = await own.start()
     session = await own.session(client, session_id="thinker", streaming=True)
@@ -335,8 +363,8 @@ async def test_7_what_was_thought_is_there_after_a_restart(own: Own, model: Mode
     assert [one.content for one in heard.of("assistant.reasoning")] == ["two and two"]
     await end(client)
     model.script(Rule(text="as before", when="and now"))
-    resumed = await (await own.start()).resume_session(
-        "thinker", model="scripted", provider=own.provider, working_directory=str(own.home.root)
+    resumed = await own.client.resume_session(
+        "thinker", model="scripted", provider=own.provider, working_directory=str(own.folder)
     )
     before: list[Any] = [
         one.data for one in await resumed.get_events() if one.type.value.endswith(".message")
@@ -383,11 +411,11 @@ async def test_9_a_call_that_was_under_way_is_answered_after_a_cold_resume(
         process: Any = client._cli_process
         process.kill()
         await end(client)
-    resumed = await (await own.start()).resume_session(
+    resumed = await own.client.resume_session(
         "pending",
         model="scripted",
         provider=own.provider,
-        working_directory=str(own.home.root),
+        working_directory=str(own.folder),
         continue_pending_work=True,
     )
     heard = Heard(resumed)
@@ -415,8 +443,7 @@ async def test_what_a_hook_answers_about_an_error_changes_nothing(
         asked.append(given)
         return {"errorHandling": handling, "retryCount": 3}
 
-    client = await own.start()
-    session = await own.session(client, hooks={"on_error_occurred": hook})
+    session = await own.session(own.client, hooks={"on_error_occurred": hook})
     heard = Heard(session)
     await session.send("hello")
     await heard.wait("session.idle")
@@ -428,9 +455,8 @@ async def test_what_a_hook_answers_about_an_error_changes_nothing(
 async def test_10_models_of_a_provider_of_ones_own(own: Own, model: ModelServer) -> None:
     from copilot._jsonrpc import JsonRpcError
 
-    client = await own.start()
     with pytest.raises(JsonRpcError, match="Not authenticated"):
-        await client.list_models()
-    session = await own.session(client)
+        await own.client.list_models()
+    session = await own.session(own.client)
     assert (await session.rpc.model.list()).list == []
     assert (await session.rpc.model.get_current()).model_id == "scripted"
