@@ -19,7 +19,7 @@ from tests.rig.model_server import ModelServer
 from tests.rig.taken import wait_for_tools
 from tests.rig.tmux import Tmux
 from tests.rig.tower import TowerProcess
-from tests.rig.waiting import HUNG, until
+from tests.rig.waiting import HUNG
 
 FAILED = pytest.StashKey[bool]()
 
@@ -52,8 +52,6 @@ def cli_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("copilot-cache")
 
 
-BEGINNING = "Interactive · Manual Approval"
-"""What the CLI begins with, in its footer."""
 LAST_WORDS = 5.0
 """Seconds for a turn to end whose answer is on the screen; another CLI costs as much."""
 
@@ -61,9 +59,9 @@ LAST_WORDS = 5.0
 class Desk:
     """A CLI in which one test after another begins a session of its own, by `/clear`.
 
-    A start takes five seconds of CPU, `/clear` one. A CLI in which none can begin (a dialog, a
-    turn, another mode or policy), or in which a test has failed, is ended: the next test gets
-    another.
+    A start takes five seconds of CPU, `/clear` one. What a test leaves (a dialog, another mode or
+    policy) is undone. A CLI in which none can begin (it is gone, a turn does not end), or in which
+    a test has failed, is ended: the next test gets another.
     """
 
     def __init__(self, cache: Path) -> None:
@@ -101,16 +99,15 @@ class Desk:
             self.end()
 
     def _begin_anew(self, copilot: Copilot) -> None:
-        assert copilot.takes_prompts
         assert not self.is_spent
-        until(lambda: copilot.mode, within=LAST_WORDS, what="the end of its turn")
-        assert BEGINNING in copilot.footer  # else `/clear` carries it forward
+        assert not copilot.screen.is_dead
+        copilot.settle(within=LAST_WORDS)  # else `/clear` carries mode and policy forward
+        for left in copilot.cwd.iterdir():
+            shutil.rmtree(left) if left.is_dir() else left.unlink()
+        subprocess.run(["git", "init", "-q", str(copilot.cwd)], check=True)
         copilot.clear()
         self.model.script()
         self.model.requests.clear()
-        for left in copilot.cwd.iterdir():
-            if left.name != ".git":
-                shutil.rmtree(left) if left.is_dir() else left.unlink()
 
     def end(self) -> None:
         """End the CLI."""

@@ -159,7 +159,7 @@ class Day:
         self.shop.prompt(prompt)
 
     def state_of(self, copilot: Copilot) -> dict[str, Any]:
-        return next(one for one in self.home.state()["sessions"] if one["id"] == copilot.session_id)
+        return next(one for one in self.home.listed("sessions") if one["id"] == copilot.session_id)
 
     def select(self, copilot: Copilot) -> None:
         """Move the cursor to a session: the line in which it is told something says which it is."""

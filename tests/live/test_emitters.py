@@ -44,7 +44,6 @@ Json = dict[str, Any]
 
 
 def pulse(folder: Path) -> None:
-    folder.mkdir()
     script = folder / "pulse.sh"
     script.write_text(PULSE)
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
@@ -82,7 +81,7 @@ def decide(gateway: Gateway, approval: Json, decision: str) -> None:
 
 
 def emitter(gateway: Gateway, name: str) -> Json:
-    return next(one for one in state(gateway)["emitters"] if one["name"] == name)
+    return next(one for one in gateway.home.listed("emitters") if one["name"] == name)
 
 
 def starts(name: str, command: str) -> Rule:
@@ -96,13 +95,9 @@ def starts(name: str, command: str) -> Rule:
 
 
 def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
-    start_copilot: Callable[..., Copilot],
-    serve: Callable[..., Gateway],
-    home: Home,
-    model: ModelServer,
+    copilot: Copilot, serve: Callable[..., Gateway], home: Home, model: ModelServer
 ) -> None:
-    pulse(home.root / "work")
-    copilot = start_copilot()
+    pulse(copilot.cwd)
     gateway = serve()
     wait_for_tools(home, copilot)
     model.script(
@@ -126,8 +121,7 @@ def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
     copilot.screen.wait_for("I saw that it is nearly full")
 
     # Beside what is allowed for the session, another command is asked about, and may be denied.
-    copilot.prompt("/allow-all on")
-    copilot.screen.wait_for("Allow All")
+    copilot.allow_all()
     model.script(starts("proof", "touch proof"), Rule(text="so be it", role="tool"))
     copilot.prompt("make a proof")
     approval = asked(gateway, "proof")
@@ -137,19 +131,15 @@ def test_the_model_starts_an_emitter_with_the_persons_word_and_hears_of_it(
     assert refused.role == "tool"
     copilot.screen.wait_for("so be it")
     assert not (copilot.cwd / "proof").exists()
-    assert [one["name"] for one in state(gateway)["emitters"]] == ["checks"]
+    assert [one["name"] for one in gateway.home.listed("emitters")] == ["checks"]
 
 
 def test_a_folders_configuration_runs_once_it_is_allowed_and_clear_keeps_it(
-    start_copilot: Callable[..., Copilot],
-    serve: Callable[..., Gateway],
-    home: Home,
-    model: ModelServer,
+    copilot: Copilot, serve: Callable[..., Gateway], home: Home, model: ModelServer
 ) -> None:
-    folder = home.root / "work"
+    folder = copilot.cwd
     pulse(folder)
     (folder / "tap.config.json").write_text(json.dumps(CONFIGURATION))
-    copilot = start_copilot()
     gateway = serve()
     wait_for_tools(home, copilot)
     approval = asked(gateway, "pulse")

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -25,6 +26,7 @@ LOOKUP = {
     "parameters": {"type": "object", "properties": {"id": {"type": "string"}}},
 }
 ASKED = "where is order A-17"
+ASKS_BASH = "Do you want to run this command"
 
 
 def calls_it() -> Rule:
@@ -82,50 +84,56 @@ def test_the_models_call_reaches_the_provider_and_its_answer_the_model(
     assert calls[1][1]["data"] == "shipped yesterday"
 
 
-def test_a_bash_permission_is_approved_from_the_tower(
+def test_what_waits_for_the_person_is_decided_in_the_tower_or_in_the_cli(
     copilot: Copilot, model: ModelServer, tower: TowerProcess
 ) -> None:
+    proof = copilot.cwd / "proof"
     command = {"command": "touch proof", "description": "touch"}
-    model.script(
-        Rule(calls=[("bash", command)], when="run it"),
-        Rule(text="it ran", role="tool"),
-    )
+    runs = Rule(calls=[("bash", command)], when="run it")
+
+    # Denied from the tower.
+    model.script(replace(runs))
     copilot.prompt("run it")
-    copilot.screen.wait_for("Do you want to run this command")
-    assert not (copilot.cwd / "proof").exists()
+    copilot.screen.wait_for(ASKS_BASH)
+    tower.deny("touch proof")
+    copilot.screen.wait_gone(ASKS_BASH)
+    tower.screen.wait_for("denied.*touch proof")
+    until(lambda: copilot.mode, what="the end of the turn")
+    assert not proof.exists()
+
+    # Approved from the tower.
+    model.script(replace(runs), Rule(text="it ran", role="tool"))
+    copilot.prompt("run it again")
+    copilot.screen.wait_for(ASKS_BASH)
+    assert not proof.exists()
     tower.approve("touch proof")
     copilot.screen.wait_for("it ran")
-    assert (copilot.cwd / "proof").exists()
-    assert [record["approval"]["state"] for record in records(copilot, "approvals")] == [
-        "waiting",
-        "deciding",
-        "approved",
-    ]
+    assert proof.exists()
+    states = [record["approval"]["state"] for record in records(copilot, "approvals")]
+    assert states == ["waiting", "deciding", "denied", "waiting", "deciding", "approved"]
 
-
-def test_a_bash_permission_is_denied_from_the_tower(
-    copilot: Copilot, model: ModelServer, tower: TowerProcess
-) -> None:
-    command = {"command": "touch proof", "description": "touch"}
-    model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="so be it", role="tool"))
-    copilot.prompt("run it")
-    copilot.screen.wait_for("Do you want to run this command")
-    tower.deny("touch proof")
-    copilot.screen.wait_gone("Do you want to run this command")
-    tower.screen.wait_for("denied.*touch proof")
-    assert not (copilot.cwd / "proof").exists()
-
-
-def test_a_permission_answered_in_the_cli_leaves_the_towers_list(
-    copilot: Copilot, model: ModelServer, tower: TowerProcess
-) -> None:
-    command = {"command": "touch proof", "description": "touch"}
-    model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="it ran", role="tool"))
-    copilot.prompt("run it")
+    # Answered in the CLI: it leaves the tower's list.
+    model.script(replace(runs), Rule(text="it ran once more", role="tool"))
+    copilot.prompt("run it there")
     tower.screen.wait_for("touch proof.*(waits|left)")
-    copilot.choose_first("Do you want to run this command")
+    copilot.choose_first(ASKS_BASH)
     tower.screen.wait_for("approved by you, in Copilot.*touch proof")
-    copilot.screen.wait_for("it ran")
+    copilot.screen.wait_for("it ran once more")
+
+    # A mode that the agent wants waits for a key, too.
+    switch = {"mode": "plan", "reason": "to think first"}
+    model.script(
+        Rule(calls=[("tap_set_session_mode", switch)], when="plan it"),
+        Rule(text="planning now"),
+    )
+    copilot.prompt("plan it")
+    tower.screen.wait_for("interactive → pla.*left")
+    assert model.requests[-1].role == "user"
+    tower.approve("interactive → pla")
+    copilot.screen.wait_for("planning now")
+    until(lambda: copilot.mode == "Plan", what=lambda: f"Plan:\n{copilot.screen.text()}")
+    told = [str(one) for one in model.requests[-1].messages if one["role"] == "tool"]
+    assert '"decidedBy":"you"' in told[-1]
 
 
 def test_an_inject_wakes_the_session_and_a_surface_line_is_in_its_timeline(
@@ -146,24 +154,6 @@ def test_an_inject_wakes_the_session_and_a_surface_line_is_in_its_timeline(
     tower.screen.wait_for("the build is broken")
     posted = [record["line"]["event"] for record in records(copilot, "streams")]
     assert posted == ["the linter grumbles", "the build is broken"]
-
-
-def test_a_mode_switch_waits_for_a_key_in_the_tower(
-    copilot: Copilot, model: ModelServer, tower: TowerProcess
-) -> None:
-    switch = {"mode": "plan", "reason": "to think first"}
-    model.script(
-        Rule(calls=[("tap_set_session_mode", switch)], when="plan it"),
-        Rule(text="planning now"),
-    )
-    copilot.prompt("plan it")
-    tower.screen.wait_for("interactive → pla.*left")
-    assert model.requests[-1].role == "user"
-    tower.approve("interactive → pla")
-    copilot.screen.wait_for("planning now")
-    until(lambda: copilot.mode == "Plan", what=lambda: f"Plan:\n{copilot.screen.text()}")
-    told = [str(one) for one in model.requests[-1].messages if one["role"] == "tool"]
-    assert '"decidedBy":"you"' in told[-1]
 
 
 def test_clear_keeps_the_provider(
@@ -231,14 +221,15 @@ def test_the_clis_end_is_noticed_within_two_seconds(
 
 def session_turns(tower: TowerProcess, copilot: Copilot) -> list[dict[str, Any]]:
     """Return the heads of the session's turns as a snapshot has them, the newest whole."""
-    state = tower.home.state()
-    told = next(one for one in state["turns"] if one["sessionId"] == copilot.session_id)
+    turns = tower.home.listed("turns")
+    told = next(one for one in turns if one["sessionId"] == copilot.session_id)
     current = told.get("current")
     return [*({"head": head} for head in told.get("heads", [])), *([current] if current else [])]
 
 
 def works(copilot: Copilot, model: ModelServer) -> None:
-    """Let the model create a file, change it, and fail at a command."""
+    """Let the model create a file, change it, and fail at a command, unasked."""
+    copilot.allow_all()
     path = str(copilot.cwd / "a.txt")
     edit = {"path": path, "old_str": "two\n", "new_str": "2\n2b\n"}
     model.script(
@@ -275,14 +266,12 @@ def check_turn(turn: dict[str, Any], copilot: Copilot) -> None:
 
 
 def test_a_turn_has_its_steps_and_is_still_there_after_tapui_has_restarted(
-    start_copilot: Callable[..., Copilot],
+    copilot: Copilot,
     model: ModelServer,
+    tower: TowerProcess,
     start_tower: Callable[..., TowerProcess],
     tmux: Tmux,
 ) -> None:
-    copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
-    tower = start_tower()
-    wait_for_tools(tower.home, copilot)
     works(copilot, model)
     until(
         lambda: session_turns(tower, copilot)[-1]["head"]["state"] == "done",
@@ -318,11 +307,8 @@ def check_records(copilot: Copilot, home: Home, tmux: Tmux) -> None:
 
 
 def test_a_tapui_that_comes_later_shows_what_happened_before(
-    start_copilot: Callable[..., Copilot],
-    model: ModelServer,
-    start_tower: Callable[..., TowerProcess],
+    copilot: Copilot, model: ModelServer, start_tower: Callable[..., TowerProcess]
 ) -> None:
-    copilot = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
     works(copilot, model)
     tower = start_tower()
     wait_for_tools(tower.home, copilot)

@@ -179,7 +179,7 @@ def test_what_the_extension_may_is_asked_in_words(
     wait_for_tools(home, copilot)
 
     def asked() -> list[dict[str, Any]]:
-        return [one["detail"] for one in home.state()["approvals"]]
+        return [one["detail"] for one in home.state().get("approvals", [])]
 
     with HostThread(GatewayPlayed(), copilot.copilot_home, with_ports=False):
         copilot.screen.wait_for(ELEVATED)

@@ -11,14 +11,10 @@ from tests.rig.taken import wait_for_tools
 
 
 def test_the_model_calls_a_tool_of_the_documents(
-    start_copilot: Callable[..., Copilot],
-    serve: Callable[..., Gateway],
-    home: Home,
-    model: ModelServer,
+    copilot: Copilot, serve: Callable[..., Gateway], home: Home, model: ModelServer
 ) -> None:
     sample = (SAMPLES / "your_tool_name.py.txt").read_text()
-    folder_with(home.root / "work", your_tool_name=sample)
-    copilot = start_copilot()
+    folder_with(copilot.cwd, your_tool_name=sample)
     gateway = serve()
     approval = asked(gateway, "tools")
     assert approval["detail"]["files"] == ["tools/your_tool_name.py"]

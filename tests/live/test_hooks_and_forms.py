@@ -46,14 +46,6 @@ You review changes.
 
 
 @pytest.fixture
-def folder_with_agent(home: Home) -> None:
-    """A custom agent in the CLI's working folder."""
-    file = home.root / "work" / ".github" / "agents" / "reviewer.agent.md"
-    file.parent.mkdir(parents=True)
-    file.write_text(REVIEWER)
-
-
-@pytest.fixture
 def attached(copilot: Copilot) -> Iterator[GatewayPlayed]:
     """The gateway's view of a host that has joined the CLI's session."""
     gateway = GatewayPlayed()
@@ -76,20 +68,24 @@ def asks_for_a_colour() -> tuple[Rule, Rule]:
     return Rule(calls=[("ask_user", FORM)], when="ask me"), Rule(text="I see", role="tool")
 
 
-def test_form_is_filled_in_from_here(
+def test_a_form_is_filled_in_from_here_with_a_choice_or_another_answer(
     attached: GatewayPlayed, copilot: Copilot, model: ModelServer
 ) -> None:
-    model.script(*asks_for_a_colour())
-    copilot.prompt("ask me")
-    asked = attached.wait(ApprovalRequest)
-    copilot.screen.wait_for("Copilot needs information")
-    detail = msgspec.json.decode(asked.detail)
-    assert (asked.kind, detail["message"]) == ("elicitation", "Which colour?")
-    assert list(detail["requestedSchema"]["properties"]) == ["colour"]
-    attached.tell(ApprovalAnswer(asked.id, "approve", answer={"colour": "blue"}))
-    assert "blue" in model.wait_for(lambda one: one.role == "tool").text
-    copilot.screen.wait_gone("Copilot needs information")
-    copilot.screen.wait_for("I see")
+    asked: list[ApprovalRequest] = []
+    for colour in ("blue", "green"):
+        model.script(*asks_for_a_colour())
+        copilot.prompt("ask me")
+        asked.append(attached.wait(ApprovalRequest, lambda one: one not in asked))
+        copilot.screen.wait_for("Copilot needs information")
+        copilot.screen.wait_for(r"Other \(type your answer\)")
+        detail = msgspec.json.decode(asked[-1].detail)
+        assert (asked[-1].kind, detail["message"]) == ("elicitation", "Which colour?")
+        assert list(detail["requestedSchema"]["properties"]) == ["colour"]
+        assert detail["allowFreeform"] is True
+        attached.tell(ApprovalAnswer(asked[-1].id, "approve", answer={"colour": colour}))
+        model.wait_for(lambda one, colour=colour: one.role == "tool" and colour in one.text)
+        copilot.screen.wait_gone("Copilot needs information")
+        attached.wait(SessionEvent, event="session.idle")
 
 
 def test_form_denied_from_here_does_not_send_the_model_on_alone(
@@ -115,18 +111,6 @@ def test_form_filled_in_in_the_cli_is_withdrawn(
     withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
     assert (withdrawn.decided_by, withdrawn.decision) == ("cli", "approve")
     assert "red" in model.wait_for(lambda one: one.role == "tool").text
-
-
-def test_a_choice_takes_another_answer_as_in_the_clis_own_dialog(
-    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
-) -> None:
-    model.script(*asks_for_a_colour())
-    copilot.prompt("ask me")
-    asked = attached.wait(ApprovalRequest)
-    copilot.screen.wait_for("Other \\(type your answer\\)")
-    assert msgspec.json.decode(asked.detail)["allowFreeform"] is True
-    attached.tell(ApprovalAnswer(asked.id, "approve", answer={"colour": "green"}))
-    assert "green" in model.wait_for(lambda one: one.role == "tool").text
 
 
 def test_a_plan_sent_back_in_the_cli_says_so(
@@ -182,11 +166,18 @@ def test_a_plan_is_read_and_decided_from_here(
     copilot.screen.wait_for("so be it")
 
 
-@pytest.mark.usefixtures("folder_with_agent")
+def begins_with(copilot: Copilot, file: str, content: str) -> None:
+    """Begin another session of the CLI, with this file in its folder."""
+    place = copilot.cwd / file
+    place.parent.mkdir(parents=True)
+    place.write_text(content)
+    copilot.clear()
+
+
 def test_custom_agent_and_its_calls_are_told_with_the_childs_id(
-    home: Home, start_copilot: Any, model: ModelServer
+    copilot: Copilot, model: ModelServer
 ) -> None:
-    copilot = start_copilot()
+    begins_with(copilot, ".github/agents/reviewer.agent.md", REVIEWER)
     task = {"description": "review", "prompt": "run it", "agent_type": "reviewer", "name": "r"}
     model.script(
         Rule(calls=[("task", task)], when="delegate"),
@@ -211,15 +202,11 @@ def test_custom_agent_and_its_calls_are_told_with_the_childs_id(
         assert [one.prompt for one in gateway.of(PromptSubmitted)] == ["delegate"]
 
 
-def test_hook_of_the_repositorys_own_stays_in_force(
-    home: Home, start_copilot: Any, model: ModelServer
-) -> None:
+def test_hook_of_the_repositorys_own_stays_in_force(copilot: Copilot, model: ModelServer) -> None:
     no = {"permissionDecision": "deny", "permissionDecisionReason": "the repository says no"}
     hook = {"type": "command", "bash": f"echo '{json.dumps(no)}'", "timeoutSec": 10}
-    file = home.root / "work" / ".github" / "hooks" / "guard.json"
-    file.parent.mkdir(parents=True)
-    file.write_text(json.dumps({"version": 1, "hooks": {"preToolUse": [hook]}}))
-    copilot = start_copilot()
+    guard = json.dumps({"version": 1, "hooks": {"preToolUse": [hook]}})
+    begins_with(copilot, ".github/hooks/guard.json", guard)
     command = {"command": "touch proof", "description": "a command"}
     model.script(Rule(calls=[("bash", command)], when="run it"), Rule(text="so be it"))
     gateway = GatewayPlayed()

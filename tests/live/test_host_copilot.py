@@ -1,7 +1,6 @@
 """The copilot host on the real CLI: what the person sees there, what the gateway gets."""
 
 import base64
-import json
 import os
 import signal
 import socket
@@ -124,11 +123,6 @@ def test_session_is_found_and_described(attached: GatewayPlayed, copilot: Copilo
     assert {"bash", "view", "edit"} <= set(session.reserved_tools or ())
 
 
-def test_explicit_port_is_attached_to(copilot: Copilot, start_host: Start) -> None:
-    gateway, _ = start_host(copilot, port=copilot.port)
-    assert gateway.wait(SessionOpen).session.id == copilot.session_id
-
-
 def test_tool_of_a_provider_asks_in_the_cli_and_answers_through_the_gateway(
     attached: GatewayPlayed, copilot: Copilot, model: ModelServer
 ) -> None:
@@ -166,7 +160,12 @@ def test_read_only_tap_tool_runs_without_asking_and_an_error_reaches_the_model(
     assert "NOT_FOUND: no such stream" in model.wait_for(lambda one: one.role == "tool").text
 
 
-def test_bash_still_asks_and_is_approved_from_here(
+def permission(attached: GatewayPlayed, command: str) -> ApprovalRequest:
+    """Wait for the request about a command."""
+    return attached.wait(ApprovalRequest, lambda one: command in bytes(one.detail).decode())
+
+
+def test_bash_still_asks_each_time_and_is_approved_and_denied_from_here(
     attached: GatewayPlayed, copilot: Copilot, model: ModelServer
 ) -> None:
     model.script(
@@ -175,58 +174,52 @@ def test_bash_still_asks_and_is_approved_from_here(
     copilot.prompt("run it")
     copilot.screen.wait_for(ASKS_BASH)
     asked = attached.wait(ApprovalRequest)
-    assert not (copilot.cwd / "proof").exists()
+    proof = copilot.cwd / "proof"
+    assert not proof.exists()
     assert asked.kind == "permission"
     detail = msgspec.json.decode(asked.detail)
     assert (detail["kind"], detail["fullCommandText"]) == ("shell", "echo yes > proof")
     attached.tell(ApprovalAnswer(asked.id, "approve"))
     copilot.screen.wait_gone(ASKS_BASH)
     copilot.screen.wait_for("it ran")
-    assert (copilot.cwd / "proof").read_text() == "yes\n"
+    assert proof.read_text() == "yes\n"
     assert event(attached, "tool.execution_start")["tool"] == "bash"
     ended = event(attached, "tool.execution_complete")
     assert (ended["tool"], ended["result"]["type"]) == ("bash", "success")
     assert ended["durationMs"] > 0
     assert not attached.of(ApprovalWithdraw)
-    # Once is once: the same command asks again.
-    model.script(Rule(calls=bash("echo yes > proof"), when="again"))
+    # Once is once: the same command asks again. The model reads why it is denied.
+    proof.unlink()
+    model.script(
+        Rule(calls=bash("echo yes > proof"), when="again"), Rule(text="never mind", role="tool")
+    )
     copilot.prompt("again")
+    again = attached.wait(ApprovalRequest, lambda one: one.id != asked.id)
     copilot.screen.wait_for(ASKS_BASH)
+    attached.tell(ApprovalAnswer(again.id, "deny", reason="not on a Friday"))
+    copilot.screen.wait_gone(ASKS_BASH)
+    model.wait_for(lambda one: one.role == "tool" and "not on a Friday" in one.text)
+    copilot.screen.wait_for("never mind")
+    assert not proof.exists()
 
 
-def test_permission_denied_from_here_tells_the_model_why(
+def test_a_permission_that_is_answered_in_the_cli_is_withdrawn_with_what_was_said(
     attached: GatewayPlayed, copilot: Copilot, model: ModelServer
 ) -> None:
     model.script(
-        Rule(calls=bash("touch proof"), when="run it"), Rule(text="never mind", role="tool")
+        Rule(calls=bash("touch proof"), when="run it"),
+        Rule(text="it ran", role="tool"),
+        Rule(calls=bash("npm install"), when="install it"),
+        Rule(text="so be it", role="tool"),
     )
     copilot.prompt("run it")
-    asked = attached.wait(ApprovalRequest)
-    copilot.screen.wait_for(ASKS_BASH)
-    attached.tell(ApprovalAnswer(asked.id, "deny", reason="not on a Friday"))
-    copilot.screen.wait_gone(ASKS_BASH)
-    assert "not on a Friday" in model.wait_for(lambda one: one.role == "tool").text
-    copilot.screen.wait_for("never mind")
-    assert not (copilot.cwd / "proof").exists()
-
-
-def test_permission_answered_in_the_cli_is_withdrawn(
-    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
-) -> None:
-    model.script(Rule(calls=bash("touch proof"), when="run it"), Rule(text="ok", role="tool"))
-    copilot.prompt("run it")
-    asked = attached.wait(ApprovalRequest)
+    asked = permission(attached, "touch proof")
     copilot.choose_first(ASKS_BASH)
     withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
     assert (withdrawn.decided_by, withdrawn.decision) == ("cli", "approve")
-
-
-def test_permission_denied_in_the_cli_says_so(
-    attached: GatewayPlayed, copilot: Copilot, model: ModelServer
-) -> None:
-    model.script(Rule(calls=bash("touch proof"), when="run it"), Rule(text="ok", role="tool"))
-    copilot.prompt("run it")
-    asked = attached.wait(ApprovalRequest)
+    copilot.screen.wait_for("it ran")
+    copilot.prompt("install it")
+    asked = permission(attached, "npm install")
     copilot.screen.wait_for(ASKS_BASH)
     copilot.choose_last("use pnpm")
     withdrawn = attached.wait(ApprovalWithdraw, id=asked.id)
@@ -278,6 +271,10 @@ def test_mode_goes_both_ways(attached: GatewayPlayed, copilot: Copilot) -> None:
     copilot.screen.keys("BTab")
     changed = attached.wait(SessionUpdate, lambda one: one.mode not in (None, "plan"))
     until(lambda: copilot.mode.lower() == changed.mode, what=f"the footer says {changed.mode}")
+    attached.tell(ModeSet("m2", copilot.session_id, "autopilot"))
+    result = attached.wait(ModeResult, id="m2")
+    assert result.ok, result.error
+    until(lambda: copilot.mode == "Autopilot", what=copilot.screen.text)
 
 
 def test_inject_starts_a_turn_that_is_not_the_persons(
@@ -294,13 +291,7 @@ def test_inject_starts_a_turn_that_is_not_the_persons(
     assert 0 < use["tokens"] < use["limit"]
 
 
-def test_line_in_the_timeline_is_harmless(attached: GatewayPlayed, copilot: Copilot) -> None:
-    line = "build \x1b]0;owned\x07 red"
-    attached.tell(SessionLog(copilot.session_id, line, "warning"))
-    copilot.screen.wait_for(r"build \\x1b\]0;owned\\x07 red")
-
-
-def test_an_ephemeral_line_is_shown_and_kept_nowhere(
+def test_lines_in_the_timeline_are_harmless_and_an_ephemeral_one_is_kept_nowhere(
     attached: GatewayPlayed, copilot: Copilot, model: ModelServer
 ) -> None:
     model.script(Rule(text="the model is done", when="hello"))
@@ -308,8 +299,9 @@ def test_an_ephemeral_line_is_shown_and_kept_nowhere(
     copilot.screen.wait_for("the model is done")
     attached.tell(SessionLog(copilot.session_id, "code 492243", "warning", ephemeral=True))
     copilot.screen.wait_for("code 492243")
-    attached.tell(SessionLog(copilot.session_id, "the line after it", "warning"))
-    copilot.screen.wait_for("the line after it")
+    line = "the line after it \x1b]0;owned\x07 is red"
+    attached.tell(SessionLog(copilot.session_id, line, "warning"))
+    copilot.screen.wait_for(r"the line after it \\x1b\]0;owned\\x07 is red")
 
     def holding(text: bytes) -> list[Path]:
         files = (one for one in copilot.copilot_home.rglob("*") if one.is_file())
@@ -362,40 +354,36 @@ def test_leaving_keeps_the_session_and_takes_the_tools_away(
     assert not {"greet", "tap_list_streams"} & set(tools)
 
 
-@pytest.mark.parametrize("sent", [signal.SIGKILL, signal.SIGTERM])
-def test_killed_cli_is_noticed_within_two_seconds(
-    attached: GatewayPlayed, copilot: Copilot, model: ModelServer, sent: signal.Signals
+def test_each_end_of_a_cli_beside_another_is_noticed_within_two_seconds_and_the_next_one_found(
+    attached: GatewayPlayed,
+    copilot: Copilot,
+    model: ModelServer,
+    start_copilot: Callable[..., Copilot],
 ) -> None:
-    session = copilot.session_id
-    model.script(Rule(calls=[("tap_list_streams", {})], when="list"))
-    copilot.prompt("list the streams")
-    invoke = attached.wait(ToolInvoke)
-    os.kill(copilot.pid, sent)
-    closed = attached.wait(SessionClose, session_id=session, within=NOTICED)
-    assert closed.reason
-    if sent == signal.SIGKILL:
-        assert closed.by_itself
-        assert f"copilot --resume {session}" in closed.reason
-    assert attached.wait(ToolAbort, id=invoke.id)
+    def begin() -> tuple[Copilot, str]:
+        other = start_copilot("elsewhere")
+        attached.wait(SessionUpdate, session_id=other.session_id, tools_revision=1)
+        (opened,) = [one.session for one in attached.of(SessionOpen)][-1:]
+        assert (opened.id, opened.cwd) == (other.session_id, str(other.cwd))
+        return other, other.session_id
 
-
-def test_exited_cli_is_noticed_and_the_next_one_found(
-    attached: GatewayPlayed, copilot: Copilot, start_copilot: Callable[..., Copilot]
-) -> None:
-    session = copilot.session_id
-    copilot.quit()
+    exited, session = begin()
+    exited.quit()
     assert not attached.wait(SessionClose, session_id=session, within=NOTICED).by_itself
-    following = start_copilot()
-    opened = attached.wait(SessionOpen, lambda one: one.session.id != session)
-    assert opened.session.id == following.session_id
 
-
-def test_several_clis_at_once(
-    attached: GatewayPlayed, copilot: Copilot, start_copilot: Callable[..., Copilot]
-) -> None:
-    other = start_copilot("elsewhere")
-    opened = attached.wait(SessionOpen, lambda one: one.session.cwd == str(other.cwd))
-    assert opened.session.id == other.session_id != copilot.session_id
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        killed, session = begin()
+        model.script(Rule(calls=[("tap_list_streams", {})], when="list"))
+        killed.prompt("list the streams")
+        invoke = attached.wait(ToolInvoke, session_id=session)
+        os.kill(killed.pid, sent)
+        closed = attached.wait(SessionClose, session_id=session, within=NOTICED)
+        assert closed.reason
+        if sent == signal.SIGKILL:
+            assert closed.by_itself
+            assert f"copilot --resume {session}" in closed.reason
+        assert attached.wait(ToolAbort, id=invoke.id)
+    assert not attached.of(SessionClose, session_id=copilot.session_id)
 
 
 def test_cli_without_a_port_is_listed_with_what_to_do(
@@ -407,6 +395,8 @@ def test_cli_without_a_port_is_listed_with_what_to_do(
     assert (listed.id, listed.pid) == (copilot.session_id, copilot.pid)
     assert listed.cwd == str(copilot.cwd)
     assert listed.hint == f"copilot --ui-server --resume {copilot.session_id}"
+    sockets = psutil.Process(copilot.pid).net_connections("tcp")
+    assert not [one for one in sockets if one.status == psutil.CONN_LISTEN]
     copilot.quit()
     until(lambda: not gateway.of(SessionsUnattached)[-1].unattached, what="an empty list")
 
@@ -427,9 +417,11 @@ def test_lost_connection_comes_back_and_its_call_does_not_hang_the_turn(
     assert gateway.wait(ToolAbort, id=invoke.id)
     copilot.screen.wait_for("the turn went on")
     copilot.prompt("once again")
-    gateway.wait(ToolInvoke, lambda one: one.id != invoke.id)
+    again = gateway.wait(ToolInvoke, lambda one: one.id != invoke.id)
+    gateway.tell(ToolOutcome(again.id, data=raw([])))
     assert [one for one in host.reports if "is back" in one[1]]
-    assert len(gateway.of(SessionOpen)) == 1
+    opened = [one.session.id for one in gateway.of(SessionOpen)]
+    assert opened.count(copilot.session_id) == 1
     assert not gateway.of(SessionClose)
 
 
@@ -488,8 +480,9 @@ def test_second_host_gets_the_tools_when_the_first_one_leaves(
 ) -> None:
     first, first_host = start_host(copilot)
     first.wait(SessionUpdate, tools_revision=1)
-    second, second_host = start_host(copilot, timing=HostTiming(retry_tools=0.5))
-    second.wait(SessionOpen)
+    looks = HostTiming(retry_tools=0.5)
+    second, second_host = start_host(copilot, port=copilot.port, timing=looks)
+    assert second.wait(SessionOpen).session.id == copilot.session_id
     (_, text) = until(lambda: second_host.reports, what="the report of the clash")[0]
     assert "greet, tap_list_streams" in text
     model.script(
@@ -504,15 +497,8 @@ def test_second_host_gets_the_tools_when_the_first_one_leaves(
     first_host.stop()
     second.wait(SessionUpdate, tools_revision=1)
     copilot.prompt("once more")
-    second.wait(ToolInvoke)
+    second.tell(ToolOutcome(second.wait(ToolInvoke).id, data=raw([])))
     assert len(second_host.reports) == 1
-
-
-def test_autopilot_is_set_from_here(attached: GatewayPlayed, copilot: Copilot) -> None:
-    attached.tell(ModeSet("m1", copilot.session_id, "autopilot"))
-    result = attached.wait(ModeResult, id="m1")
-    assert result.ok, result.error
-    until(lambda: copilot.mode == "Autopilot", what=copilot.screen.text)
 
 
 def test_call_of_a_tool_that_was_taken_back_meanwhile_does_not_hang_the_turn(
@@ -548,11 +534,9 @@ def test_image_that_a_tool_answers_with_is_one_to_the_cli(
     file = FileResult(str(shot), "image/png", len(PIXEL))
     attached.tell(ToolOutcome(invoke.id, file=file))
     copilot.screen.wait_for("I see it")
-    lines = (copilot.workspace / "events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    (asset,) = [one["data"] for one in events if one["type"] == "session.binary_asset"]
+    (asset,) = copilot.stored("session.binary_asset")
     assert (asset["type"], base64.b64decode(asset["data"])) == ("image", PIXEL)
-    (ended,) = [one["data"] for one in events if one["type"] == "tool.execution_complete"]
+    (ended,) = copilot.stored("tool.execution_complete")
     (image,) = ended["result"]["binaryResultsForLlm"]
     assert image["assetId"] == asset["assetId"]
     assert str(shot) in ended["result"]["content"]

@@ -10,14 +10,10 @@ from tests.shipped.docs_places import install
 
 
 def test_the_model_reads_what_is_installed(
-    start_copilot: Callable[..., Copilot],
-    serve: Callable[..., Gateway],
-    home: Home,
-    model: ModelServer,
+    copilot: Copilot, serve: Callable[..., Gateway], home: Home, model: ModelServer
 ) -> None:
-    work = home.root / "work"
+    work = copilot.cwd
     install(work, "boats", {"boats.py": 'def sail(boat):\n    "Sail with the wind behind."\n'})
-    copilot = start_copilot()
     gateway = serve()
     added = gateway.home.run("provider", "add", "docs", "--yes", "--folder", str(work))
     assert added.returncode == 0, added.stderr

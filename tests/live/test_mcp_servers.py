@@ -24,13 +24,9 @@ def entry(name: str, *args: str) -> dict[str, object]:
 
 
 def test_the_model_calls_tools_of_two_servers_and_gets_an_image(
-    start_copilot: Callable[..., Copilot],
-    serve: Callable[..., Gateway],
-    home: Home,
-    model: ModelServer,
+    copilot: Copilot, serve: Callable[..., Gateway], home: Home, model: ModelServer
 ) -> None:
-    folder = home.root / "work"
-    folder.mkdir()
+    folder = copilot.cwd
     (folder / "hello.txt").write_text("hello from the folder")
     home.tapui.mkdir(exist_ok=True)
     servers = {
@@ -38,11 +34,9 @@ def test_the_model_calls_tools_of_two_servers_and_gets_an_image(
         "files": entry("filesystem", str(folder)),
     }
     (home.tapui / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
-    copilot = start_copilot()
     serve()
     wait_for_tools(home, copilot, providers=2)
-    copilot.prompt("/allow-all on")
-    copilot.screen.wait_for("Allow All")
+    copilot.allow_all()
     read = {"path": str(folder.resolve() / "hello.txt")}
     model.script(
         Rule(calls=[("echo", {"message": "Ada"})], when="say hello", needs="echo"),
@@ -54,8 +48,6 @@ def test_the_model_calls_tools_of_two_servers_and_gets_an_image(
     copilot.screen.wait_for("I have read it")
     told = str([request.messages for request in model.requests])
     assert "Here's the image you requested:" in told
-    lines = (copilot.workspace / "events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    (asset,) = [one["data"] for one in events if one["type"] == "session.binary_asset"]
+    (asset,) = copilot.stored("session.binary_asset")
     assert asset["type"] == "image"
     assert base64.b64decode(asset["data"]).startswith(b"\x89PNG")

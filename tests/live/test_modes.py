@@ -73,5 +73,5 @@ def test_the_person_is_asked_in_the_cli_and_their_own_mode_stays(
     assert told.role == "tool"
     copilot.screen.wait_for("third: over")
     until(lambda: copilot.mode.lower() == theirs, what="the mode in the footer")
-    (shown,) = [one for one in home.state()["modes"] if one["sessionId"] == copilot.session_id]
+    (shown,) = [one for one in home.listed("modes") if one["sessionId"] == copilot.session_id]
     assert (shown["ownership"], shown["refused"]["policy"]) == ("userOwned", "lock")

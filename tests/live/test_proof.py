@@ -1,11 +1,10 @@
 """What an agent claims beside what was recorded, with the real CLI, its shell and a real check."""
 
-import subprocess
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.live.conftest import Desk
 from tests.live.test_end_to_end import session_turns
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ModelServer, Rule
@@ -25,11 +24,11 @@ CHECK = "python3 -m unittest"
 
 
 @pytest.fixture
-def copilot(start_copilot: Callable[..., Copilot]) -> Copilot:
+def copilot(at_desk: Desk) -> Copilot:
     """A CLI that asks about nothing, in a repository."""
-    started = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
-    subprocess.run(["git", "init", "-q"], cwd=started.cwd, check=True)
-    return started
+    copilot = at_desk.take()
+    copilot.allow_all()
+    return copilot
 
 
 def proven(tower: TowerProcess, copilot: Copilot, turns: int) -> list[Any]:

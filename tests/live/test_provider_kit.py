@@ -1,7 +1,6 @@
 """A provider of the kit in a session of the real Copilot CLI."""
 
 import base64
-import json
 import re
 import subprocess
 import sys
@@ -76,9 +75,6 @@ def test_a_provider_of_the_kit_is_called_wakes_the_model_denies_and_shows_a_pict
     copilot.prompt("show me the lawn")
     copilot.choose_first("Run extension tool")
     copilot.screen.wait_for("I see green")
-    lines = (copilot.workspace / "events.jsonl").read_text().splitlines()
-    events = [json.loads(line) for line in lines]
-    (asset,) = [one["data"] for one in events if one["type"] == "session.binary_asset"]
+    (asset,) = copilot.stored("session.binary_asset")
     assert (asset["type"], base64.b64decode(asset["data"])) == ("image", PIXEL)
-    ended = [one["data"] for one in events if one["type"] == "tool.execution_complete"]
-    assert "a lawn" in ended[-1]["result"]["content"]
+    assert "a lawn" in copilot.stored("tool.execution_complete", 3)[-1]["result"]["content"]

@@ -1,9 +1,5 @@
 """The live rig itself, without tapui: a prompt reaches the model, its answer the person."""
 
-from collections.abc import Callable
-
-import psutil
-
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ModelServer, Rule
 from tests.rig.waiting import until
@@ -34,12 +30,3 @@ def test_bash_asks_the_person_first(copilot: Copilot, model: ModelServer) -> Non
     copilot.choose_first("Do you want to run this command")
     copilot.screen.wait_for("it ran")
     assert (copilot.cwd / "proof").exists()
-
-
-def test_without_ui_server_nothing_listens(start_copilot: Callable[..., Copilot]) -> None:
-    copilot = start_copilot(args=())
-    assert not [
-        socket
-        for socket in psutil.Process(copilot.pid).net_connections("tcp")
-        if socket.status == psutil.CONN_LISTEN
-    ]

@@ -78,8 +78,7 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     by = [(one["decidedBy"], (one.get("rule") or {}).get("source")) for one in decided(copilot)]
     assert by == [("rule", "person"), ("you", None), ("rule", "session")]
 
-    copilot.prompt("/allow-all on")
-    copilot.screen.wait_for("Allow All")
+    copilot.allow_all()
     tower.screen.wait_for("1 unsupervised")
     model.script(*runs("free it", "touch free"), *runs("forbid it", "sudo touch forbidden"))
     copilot.prompt("free it")

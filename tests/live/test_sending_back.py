@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -12,6 +11,7 @@ import pytest
 
 from tapui.core.proof.facts import GoalStood
 from tapui.core.proof.ledger import read
+from tests.live.conftest import Desk
 from tests.live.test_end_to_end import records, session_turns
 from tests.live.test_proof import CHECK, TEST
 from tests.rig.copilot import Copilot
@@ -26,13 +26,14 @@ RUN = ("bash", {"command": CHECK, "description": "tests"})
 
 
 @pytest.fixture
-def copilot(home: Home, start_copilot: Callable[..., Copilot]) -> Copilot:
+def copilot(home: Home, at_desk: Desk) -> Copilot:
     """A CLI that asks about nothing, in a folder with a test that fails."""
     home.settle(ANYBODY)
-    started = start_copilot(args=("--ui-server", "--allow-all-tools", "--allow-all-paths"))
-    (started.cwd / "cart.py").write_text("def total(a):\n    return 0\n")
-    (started.cwd / "test_cart.py").write_text(TEST)
-    return started
+    copilot = at_desk.take()
+    copilot.allow_all()
+    (copilot.cwd / "cart.py").write_text("def total(a):\n    return 0\n")
+    (copilot.cwd / "test_cart.py").write_text(TEST)
+    return copilot
 
 
 @pytest.fixture

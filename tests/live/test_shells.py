@@ -12,6 +12,7 @@ from tapui.wire.events import SessionHappened
 from tapui.wire.host import SessionEvent, SessionOpen
 from tapui.wire.turns import TurnSource
 from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.live.conftest import Desk
 from tests.records.turns import stamp
 from tests.rig.copilot import Copilot
 from tests.rig.model_server import ModelServer, Rule
@@ -20,10 +21,11 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def copilot(start_copilot: Any) -> Copilot:
+def copilot(at_desk: Desk) -> Copilot:
     """A CLI that asks about nothing."""
-    started: Copilot = start_copilot(args=("--ui-server", "--allow-all-tools"))
-    return started
+    copilot = at_desk.take()
+    copilot.allow_all()
+    return copilot
 
 
 @pytest.fixture

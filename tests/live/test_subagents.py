@@ -46,7 +46,11 @@ class Watched:
         self.state: dict[str, Any] = {}
 
     def look(self) -> None:
-        self.state = self.home.state()
+        self.state = until(self._told, what="the session in the state")
+
+    def _told(self) -> dict[str, Any] | None:
+        state = self.home.state()
+        return state if self.id in [one["id"] for one in state.get("sessions", [])] else None
 
     @property
     def agents(self) -> list[dict[str, Any]]:
@@ -57,7 +61,7 @@ class Watched:
     @property
     def steps(self) -> list[dict[str, Any]]:
         """The steps of its newest turn."""
-        (found,) = [one for one in self.state["turns"] if one["sessionId"] == self.id]
+        (found,) = [one for one in self.state.get("turns", []) if one["sessionId"] == self.id]
         return list(found["current"]["steps"])
 
     def asked(self, about: str) -> dict[str, Any]:
@@ -67,7 +71,7 @@ class Watched:
             self.look()
             found = [
                 one
-                for one in self.state["approvals"]
+                for one in self.state.get("approvals", [])
                 if one["state"] == "waiting" and about in str(one["detail"])
             ]
             return found[0] if found else None
@@ -92,15 +96,12 @@ class Watched:
 
 
 def test_what_subagents_do_and_ask_is_theirs_and_their_end_is_told(
-    home: Home,
-    start_copilot: Callable[..., Copilot],
-    serve: Callable[..., Gateway],
-    model: ModelServer,
+    home: Home, copilot: Copilot, serve: Callable[..., Gateway], model: ModelServer
 ) -> None:
-    folder = home.root / "work" / ".github" / "agents"
+    folder = copilot.cwd / ".github" / "agents"
     folder.mkdir(parents=True)
     (folder / "reviewer.agent.md").write_text(AGENT)
-    copilot = start_copilot()
+    copilot.clear()
     gateway = serve()
     wait_for_tools(gateway.home, copilot)
     shop = {"name": "shop", "tools": [LOOKUP, DROP], "session": copilot.session_id}
@@ -152,5 +153,5 @@ def test_what_subagents_do_and_ask_is_theirs_and_their_end_is_told(
         assert home.run("stop-turn", copilot.session_id).returncode == 0
         watched.until(lambda: watched.agents[1]["state"] == "failed", "the stop")
         copilot.prompt("and now")
-        watched.until(lambda: "and now" in str(watched.state["turns"]), "the next turn")
+        watched.until(lambda: "and now" in str(watched.state.get("turns")), "the next turn")
         assert [one["state"] for one in watched.agents] == ["completed", "failed"]

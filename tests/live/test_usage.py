@@ -17,10 +17,15 @@ def used(home: Home, *args: str) -> dict[str, Any]:
     return dict(json.loads(done.stdout)) if done.stdout else {}
 
 
+def session_of(home: Home, copilot: Copilot) -> dict[str, Any]:
+    """Return what is told of the CLI's session."""
+    (session,) = [one for one in home.listed("sessions") if one["id"] == copilot.session_id]
+    return session
+
+
 def context_of(home: Home, copilot: Copilot) -> dict[str, int] | None:
     """Return how full the context is, once it is known when it is compacted."""
-    (session,) = [one for one in home.state()["sessions"] if one["id"] == copilot.session_id]
-    context = session.get("context", {})
+    context = session_of(home, copilot).get("context", {})
     return context if "compactsAt" in context else None
 
 
@@ -100,11 +105,6 @@ def test_once_the_budget_is_used_up_the_next_prompt_is_asked_of_the_person(
     answer(tower)
     copilot.screen.wait_for("third is over")
     assert [one.text for one in model.requests if "second" in one.text] == []
-
-
-def session_of(home: Home, copilot: Copilot) -> dict[str, Any]:
-    (session,) = [one for one in home.state()["sessions"] if one["id"] == copilot.session_id]
-    return dict(session)
 
 
 def test_a_session_that_its_model_refuses_says_so_and_what_it_wants_to_do(

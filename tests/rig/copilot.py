@@ -1,11 +1,14 @@
 """The real Copilot CLI on a pty: offline, in a scratch home, against a scripted model."""
 
+import json
 import os
 import platform
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -19,6 +22,9 @@ _INPUT = rf"^─{{20,}}\n{_POINTER} ?((?:.|\n)*?)\n─{{20,}}$"
 _PROMPTED = rf"^ {_POINTER} .* \d\d:\d\d(?: +┃)?$"
 _TRUST = r"Do you trust the files in this folder\?"
 _CHOICE = rf"^│ {_POINTER} 1\. "
+_FREE = "Allow All"
+BEGINNING = "Interactive · Manual Approval"
+"""What the CLI begins with, in its footer."""
 
 
 def find_cli() -> Path | None:
@@ -107,6 +113,21 @@ class Copilot:
         """The folder of the session's files."""
         return self.copilot_home / "session-state" / self.session_id
 
+    def stored(self, kind: str, count: int = 1) -> list[dict[str, Any]]:
+        """Wait until the session's file has so many events of a kind; return the data of each.
+
+        The CLI writes them a while after they are on the screen.
+        """
+        file = self.workspace / "events.jsonl"
+
+        def found() -> list[dict[str, Any]] | None:
+            whole = file.read_text().rpartition("\n")[0] if file.exists() else ""
+            events = [json.loads(line) for line in whole.splitlines()]
+            data = [event["data"] for event in events if event["type"] == kind]
+            return data if len(data) >= count else None
+
+        return until(found, what=lambda: f"{count} of {kind} in {file}")
+
     @property
     def port(self) -> int:
         """The port on which the CLI lets others attach."""
@@ -148,6 +169,31 @@ class Copilot:
     def takes_prompts(self) -> bool:
         """Whether it shows an empty prompt, and no dialog."""
         return not self.screen.is_dead and self._input() == ""
+
+    def allow_all(self) -> None:
+        """Have it ask about nothing, as after `--allow-all-tools --allow-all-paths`."""
+        self.prompt("/allow-all on")
+        self.screen.wait_for(_FREE)
+
+    def settle(self, *, within: float) -> None:
+        """Bring it back to an empty prompt, in the mode and with the policy that it begins with.
+
+        A dialog is left by Escape; each key is pressed once, and waited for.
+        """
+        while self._input() is None:
+            self._press("Escape", self.screen.text, within)
+        until(lambda: self.mode and self.takes_prompts, within=within, what="the end of its turn")
+        while self.mode != "Interactive":
+            self._press("BTab", lambda: self.mode, within)
+        if _FREE in self.footer:
+            self.prompt("/allow-all off")
+        until(lambda: BEGINNING in self.footer, within=within, what=BEGINNING)
+
+    def _press(self, key: str, look: Callable[[], str], within: float) -> None:
+        """Press a key once, and wait until what is looked at is there and another."""
+        before = look()
+        self.screen.keys(key)
+        until(lambda: look() not in ("", before), within=within, what=f"an effect of {key}")
 
     def clear(self) -> str:
         """Begin another session by `/clear`; return its id when the CLI takes prompts again.

@@ -92,6 +92,13 @@ class Home:
             return told
         return {}
 
+    def listed(self, name: str) -> list[dict[str, Any]]:
+        """Wait until the state has entries under this name; return them.
+
+        An empty list is not sent, and a gateway that has no time for another client sends nothing.
+        """
+        return until(lambda: self.state().get(name), what=lambda: f"{name}: {self.state()}")
+
     def run(
         self,
         *args: str,
