@@ -101,7 +101,8 @@ class TowerProcess:
         self.screen.wait_for(f"{what}.*(waits|left)")
         self.screen.keys("a")
         self.screen.wait_for("A letter, then Enter")  # it takes keys; "d  deny" may be of a former
-        self.screen.press(key, lambda: self.screen.find(armed) is not None)
+        # A letter in its first half second is lost; a second one chooses the same answer.
+        self.screen.keep_pressing(key, lambda: self.screen.find(armed) is not None)
         self.screen.press("Enter", lambda: self.screen.find(armed) is None)
         until(lambda: not self.screen.find(_SENT), what=self.screen.text)
 
