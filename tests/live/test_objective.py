@@ -8,6 +8,7 @@ import pytest
 
 from tapui.wire.host import SessionEvent, SessionOpen
 from tests.hosts.gateway import GatewayPlayed, HostThread
+from tests.live.conftest import Desk
 from tests.rig.copilot import Copilot
 from tests.rig.gateway import Gateway
 from tests.rig.model_server import ModelServer, Rule
@@ -32,8 +33,9 @@ def told(gateway: GatewayPlayed) -> list[dict[str, Any]]:
 
 
 def test_a_goal_is_told_until_the_agent_says_that_it_is_complete(
-    copilot: Copilot, gateway: GatewayPlayed, model: ModelServer
+    copilot: Copilot, gateway: GatewayPlayed, model: ModelServer, at_desk: Desk
 ) -> None:
+    at_desk.is_spent = True  # once autopilot is allowed, `/goal` asks no more
     done = ("task_complete", {"summary": "the cart is mended"})
     model.script(Rule(text="working on it", calls=[done], when="mend", needs="task_complete"))
     copilot.prompt("/goal mend the cart")

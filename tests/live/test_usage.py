@@ -68,9 +68,10 @@ def test_what_the_session_used_is_told_with_what_it_used_before_tapui_came(
 def answer(tower: TowerProcess, *keys: str) -> None:
     """Answer the question that waits."""
     tower.screen.wait_for("budget +The budget is used up")
-    tower.screen.press("a", lambda: tower.screen.find("go on once") is not None)
+    tower.screen.press("a", lambda: tower.screen.find("A letter, then Enter") is not None)
+    tower.screen.wait_for("go on once")
     for key in keys:
-        tower.screen.press(key, lambda: tower.screen.find("Enter denies") is not None)
+        tower.screen.keep_pressing(key, lambda: tower.screen.find("Enter denies") is not None)
     tower.screen.press("Enter", lambda: tower.screen.find("Nothing waits") is not None)
 
 
