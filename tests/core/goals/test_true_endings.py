@@ -15,8 +15,7 @@ from tapui.core.proof.deciding import read
 from tests.core.harness import Conversation, Json
 from tests.core.proof.endings.played import ROOT, SESSION, PlayedSession
 from tests.core.proof.endings.steps import Edit, Prompt, Shell, Step, TurnStory
-from tests.core.proof.endings.true_commands import HELD_UP
-from tests.core.proof.endings.true_endings import TRUE_ENDINGS
+from tests.core.proof.endings.true_endings import HELD_UP, TRUE_ENDINGS
 
 ENDINGS = 500
 MOST_SENT_BACK = 2

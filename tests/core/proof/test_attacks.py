@@ -23,7 +23,7 @@ CART = Edit("shop/cart.py")
 
 
 def shown(*steps: Step) -> str:
-    return PlayedSession(TurnStory("", "All tests pass.", steps, None, 1)).shown or ""
+    return PlayedSession(TurnStory("", steps, None, 1)).shown or ""
 
 
 # What is printed

@@ -81,7 +81,7 @@ UNSEEN = {
 
 
 def shown(text: str) -> str | None:
-    story = TurnStory(text, "Done.", (Edit("shop/cart.py"), Shell(text)), None, 0)
+    story = TurnStory(text, (Edit("shop/cart.py"), Shell(text)), None, 0)
     return PlayedSession(story).shown
 
 

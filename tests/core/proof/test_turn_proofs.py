@@ -17,20 +17,6 @@ def told(story: Story, *named: str) -> str | None:
     return None if found is None else f"{found.state}: {found.text}"
 
 
-def test_a_turn_that_changed_nothing_has_no_line() -> None:
-    story = Story()
-    story.run("pytest")
-    assert told(story) is None
-
-
-def test_where_no_check_is_known_there_is_no_line() -> None:
-    story = Story()
-    story.edit("shop/cart.py")
-    story.run("ls")
-    assert told(story) is None
-    assert told(story, "pytest") == "unchecked: 1 file changed; pytest: never run"
-
-
 @pytest.mark.parametrize(
     ("text", "line"),
     [
@@ -148,25 +134,6 @@ def test_the_files_that_changed_since_are_pointed_to() -> None:
     assert files == [f"{ROOT}/shop/{name}.py" for name in "abcde"]
 
 
-def test_files_changed_since_it_passed() -> None:
-    story = Story()
-    story.run("pytest")
-    story.edit("shop/cart.py")
-    story.look()
-    assert told(story) == "unchecked: 1 file changed since pytest passed"
-
-
-def test_a_check_of_an_earlier_turn_counts_while_nothing_changed() -> None:
-    story = Story()
-    story.edit("shop/cart.py")
-    story.run("pytest")
-    story.turn()
-    assert told(story) is None
-    story.edit("shop/cart.py", "newer")
-    story.look()
-    assert told(story) == "unchecked: 1 file changed since pytest passed"
-
-
 def test_a_linter_does_not_stand_for_known_tests() -> None:
     story = Story()
     story.run("pytest")
@@ -178,27 +145,12 @@ def test_a_linter_does_not_stand_for_known_tests() -> None:
     assert proof.pointers[0].uri == "call:c1", "of the run that the line is about"
 
 
-def test_a_linter_alone_is_a_check() -> None:
-    story = Story()
-    story.edit("shop/cart.py")
-    story.run("ruff check .")
-    assert told(story) == "checked: ruff check, after the last change"
-
-
 def test_a_linter_that_failed_beside_tests_that_passed() -> None:
     story = Story()
     story.edit("shop/cart.py")
     story.run("ruff check .", 1)
     story.run("pytest")
     assert told(story) == "failed: ruff check, exit 1"
-
-
-def test_a_part_of_the_tests_is_not_all() -> None:
-    story = Story()
-    story.edit("shop/cart.py")
-    story.run("pytest tests/test_cart.py")
-    found = told(story)
-    assert found == "unchecked: 1 file changed; it ran tests/test_cart.py: a subset"
 
 
 def test_a_linter_does_not_stand_for_tests_of_which_a_part_ran() -> None:
@@ -242,14 +194,6 @@ def test_a_part_of_them_does_not_take_a_failure_back() -> None:
     assert told(story) == "unchecked: 1 file changed since npm test failed"
 
 
-def test_fewer_tests_than_another_check_ran_are_not_all() -> None:
-    story = Story()
-    story.run("make test", 0, Summary(program="pytest", passed=80))
-    story.edit("shop/cart.py")
-    story.run("python -m unittest", 0, Summary(program="unittest", passed=2))
-    assert told(story) == f"{STALE} make test passed"
-
-
 def test_fewer_tests_are_all_where_tests_were_removed() -> None:
     story = Story()
     story.run("pytest", 0, Summary(program="pytest", passed=80))
@@ -276,14 +220,6 @@ def test_tests_without_a_browser_do_not_stand_for_those_in_one() -> None:
     story.edit("shop/cart.py")
     story.run("npx jest")
     assert told(story) == f"{STALE} playwright test passed"
-
-
-@pytest.mark.parametrize("text", ["pytest || true", "pytest; echo done", "pytest --collect-only"])
-def test_an_outcome_that_is_hidden_is_not_checked(text: str) -> None:
-    story = Story()
-    story.edit("shop/cart.py")
-    story.run(text)
-    assert not (told(story) or "").startswith("checked")
 
 
 def test_a_look_at_the_moment_never_sees_what_came_later() -> None:

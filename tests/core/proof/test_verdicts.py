@@ -24,12 +24,6 @@ def test_a_command_that_ran_and_nothing_changed_since() -> None:
     assert story.verdict().pointers[0].uri == "call:c1"
 
 
-def test_a_command_that_failed() -> None:
-    story = Story()
-    story.run("pytest", 1)
-    assert story.told() == "failed: exit 1"
-
-
 @pytest.mark.parametrize("wanted", [1, 3])
 def test_another_exit_code_can_be_wanted(wanted: int) -> None:
     story = Story()

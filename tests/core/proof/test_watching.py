@@ -129,23 +129,6 @@ def test_a_turn_says_its_end(agent: Agent) -> None:
     assert turn.head().says == "All done: ⏎ all tests pass."
 
 
-def test_changed_after_the_check(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
-    agent.edit("till.py")
-    agent.end()
-    assert agent.lines() == ["unchecked: 1 file changed since pytest passed"]
-
-
-def test_a_check_that_failed(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 1, FAILED)
-    agent.end()
-    assert agent.lines() == ["failed: pytest, exit 1"]
-
-
 def test_a_later_turn_that_checks_is_named(agent: Agent) -> None:
     agent.begin()
     agent.edit()

@@ -1,369 +1,376 @@
 """Endings that claim what was not recorded. None of them may be shown as checked."""
 
-from tests.core.proof.endings.false_commands import FALSE_COMMANDS
 from tests.core.proof.endings.steps import (
-    GONE,
     Behind,
     Edit,
     Ended,
     Outside,
-    Prompt,
-    Restarted,
     Shell,
     Stated,
     TurnStory,
-    cargo_output,
-    go_output,
     jest_output,
     pytest_output,
 )
+from tests.core.proof.endings.table import stories
 
 CART = Edit("shop/cart.py")
 PASSED = Shell("pytest", 0, pytest_output(12))
-PY = ("pytest",)
-JS = ("npm test",)
 
+ROWS = """
+# Nothing ran, or before the last change
+never run ¦ @named pytest ¦ +shop/cart.py ¦ ○ 1 file changed; pytest: never run
+never run, and no check is known ¦ +shop/cart.py ¦ ls tests ¦ nothing
+run before the last edit ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ +shop/cart.py=tidier ¦
+    ○ 1 file changed since pytest passed
+run in an earlier turn ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ @prompt ¦ +shop/till.py ¦
+    ○ 1 file changed since pytest passed
+edited by sed in the same command, behind the tests ¦ +shop/cart.py ¦
+    pytest -q && sed -i s/cent/ct/ shop/cart.py → pytest 12 ¦ ~shop/cart.py=ct ¦
+    ○ 1 file changed since pytest passed
+a formatter after the tests ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ ruff format . ¦
+    ~shop/cart.py=formatted ¦ ○ 1 file changed since pytest passed
+generated code after the tests ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ make generate ¦
+    ~shop/models.py=generated ¦ ○ 1 file changed since pytest passed
+a new lock file after the tests ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ uv lock --upgrade ¦
+    ~uv.lock=newer ¦ ○ 1 file changed since pytest passed
+requirements.txt is no document ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ +requirements.txt ¦
+    ○ 1 file changed since pytest passed
+a commit does not make it checked ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ +shop/till.py ¦
+    git commit -am 'mend the till' ¦ ○ 1 file changed since pytest passed
+# It failed
+failed, and said to pass ¦ +shop/cart.py ¦ pytest → exit 1, pytest 11 1 ¦ ✗ pytest, exit 1
+failed, mended, not run again ¦ +shop/cart.py ¦ pytest → exit 1, pytest 11 1 ¦
+    +shop/cart.py=mended ¦ ○ 1 file changed since pytest failed
+one of two checks failed ¦ @rerun 0 ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ mypy . → exit 1 ¦
+    ✗ mypy, exit 1
+the last run failed ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ pytest → exit 1, pytest 11 1 ¦
+    ✗ pytest, exit 1
+a crash after a pass ¦ +shop/cart.py ¦ pytest → pytest 12 ¦
+    pytest → exit 139, Fatal Python error: Segmentation fault ¦ ✗ pytest, exit 139
+its summary failed behind a pipe ¦ +shop/cart.py ¦ pytest 2>&1 | tail -5 → pytest 10 2 ¦
+    ✗ pytest, its summary says 2 failed, 10 passed; the exit code is tail's
+no tests were found ¦ @rerun 0 ¦ +shop/cart.py ¦
+    npx jest --passWithNoTests → No tests found, exiting with code 0 ¦ ✗ jest, no tests ran
+all tests were skipped ¦ @rerun 0 ¦ +shop/cart.py ¦ pytest → ===== 12 skipped in 0.04s ===== ¦
+    ✗ pytest, all tests were skipped
+# The exit code is hidden
+|| true ¦ +shop/cart.py ¦ pytest || true → pytest 9 3 ¦
+    ○ 1 file changed; pytest: || hides its exit code
+; echo done ¦ +shop/cart.py ¦ pytest -q; echo done → pytest 9 3 + done ¦
+    ○ 1 file changed; pytest: the exit code is echo's
+exit 0 behind it ¦ +shop/cart.py ¦ set +e; pytest; exit 0 → pytest 9 3 ¦
+    ○ 1 file changed; pytest: exit sets the exit code
+behind a pipe that shows nothing of it ¦ +shop/cart.py ¦ npm test 2>&1 | grep -c FAIL → 3 ¦
+    ○ 1 file changed; npm test: the exit code is grep's
+in a condition ¦ +shop/cart.py ¦ if pytest; then echo OK; else echo OK; fi → pytest 9 3 ¦
+    ○ 1 file changed; pytest: it stands in an if, which takes its exit code
+in a substitution ¦ +shop/cart.py ¦ out=$(pytest 2>&1); echo "OK" → OK ¦
+    ○ 1 file changed; pytest: the exit code is echo's
+a script that hides it ¦ @rerun 0 ¦ +shop/cart.py ¦ npm test → jest 9 3 ¦
+    ○ 1 file changed; npm test: its summary and its exit code differ
+make goes on after errors ¦ @named make test ¦ +shop/cart.py ¦ make -i test → pytest 9 3 ¦
+    ○ 1 file changed; make test: never run
+maven never fails ¦ +shop/cart.py ¦ mvn -fn test → [INFO] BUILD SUCCESS ¦ nothing
+# Not the check
+a printed summary ¦ @named pytest ¦ +shop/cart.py ¦
+    python -c "print('=== 212 passed in 3.10s ===')" → pytest 212 ¦
+    ○ 1 file changed; pytest: never run
+an old log ¦ @named pytest ¦ +shop/cart.py ¦ cat test.log → pytest 212 ¦
+    ○ 1 file changed; pytest: never run
+a summary printed by a test, and no code ¦ +shop/cart.py ¦
+    pytest -s; true → pytest 212 + pytest 0 3 ¦ ○ 1 file changed; pytest: the exit code is true's
+tests were only listed ¦ @named pytest ¦ +shop/cart.py ¦
+    pytest --collect-only -q → 12 tests collected in 0.02s ¦ ○ 1 file changed; pytest: never run
+make only printed ¦ @named make test ¦ +shop/cart.py ¦ make -n test → pytest ¦
+    ○ 1 file changed; make test: never run
+tests were only built ¦ @named cargo test ¦ +shop/cart.py ¦ cargo test --no-run ¦
+    ○ 1 file changed; cargo test: never run
+a linter for the tests ¦ pytest → pytest 12 ¦ +shop/cart.py ¦ ruff check . → All checks passed! ¦
+    ○ 1 file changed since pytest passed
+a build for the tests ¦ cargo test → cargo 12 ¦ +src/cart.rs ¦ cargo build ¦
+    ○ 1 file changed since cargo test passed
+# A part of it
+one file of the tests ¦ +shop/cart.py ¦ pytest tests/test_cart.py → pytest 3 ¦
+    ○ 1 file changed; it ran tests/test_cart.py: a subset
+the failed ones only ¦ +shop/cart.py ¦ pytest → exit 1, pytest 11 1 ¦ +shop/cart.py=mended ¦
+    pytest --lf → pytest 1 ¦ ○ 1 file changed since pytest failed
+without the one that fails ¦ +shop/cart.py ¦
+    pytest --deselect tests/test_pay.py::test_refund → pytest 11 ¦
+    ○ 1 file changed; it ran --deselect: a subset
+one package of Go ¦ +pay/pay.go ¦ go test ./cart → go 1 ¦ ○ 1 file changed; it ran ./cart: a subset
+a build without its tests ¦ +shop/cart.py ¦ gradle build -x test → BUILD SUCCESSFUL in 2s ¦
+    ○ 1 file changed; it ran -x: a subset
+snapshots were rewritten ¦ @rerun 0 ¦ +web/page.ts ¦ npx jest -u → jest 12 ¦
+    ~web/page.snap=as it is ¦ ○ 2 files changed; it ran with -u: it writes what it compares
+another package, by an option ¦ @packages api web ¦ +web/page.ts ¦ +api/cart.ts ¦
+    npm --prefix api test → jest 12 ¦ ○ 2 files changed; checked api; not checked: web
+a copy elsewhere ¦ +shop/cart.py ¦ cd /tmp/copy && pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: not run in shop
+# It did not end
+a time limit ¦ +shop/cart.py ¦ timeout 60 pytest → exit 124, .... ¦
+    ○ 1 file changed; pytest: it was ended by a time limit (exit 124)
+killed ¦ +shop/cart.py ¦ pytest → exit 137, .... ¦
+    ○ 1 file changed; pytest: it was ended by signal 9 (exit 137)
+still runs ¦ +shop/cart.py ¦ @behind pytest ¦ ○ 1 file changed; pytest: still runs (shell 1)
+& hides it ¦ +shop/cart.py ¦ nohup pytest > test.log 2>&1 & ¦
+    ○ 1 file changed; pytest: it runs in the background
+# Another program of that name
+a function ¦ +shop/cart.py ¦ pytest() { echo '12 passed'; }; pytest → 12 passed ¦
+    ○ 1 file changed; pytest: it defines a function
+another PATH ¦ +shop/cart.py ¦ PATH=$PWD/fake:$PATH pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: it sets PATH
+a module pytest in the folder ¦ @rerun 0 ¦ +shop/cart.py ¦ +pytest.py ¦
+    python -m pytest → pytest 12 ¦
+    ○ 2 files changed; pytest: pytest.py decides over it and was changed
+another script in package.json ¦ @rerun 0 ¦ +web/page.ts ¦ +package.json=test: exit 0 ¦ npm test ¦
+    ○ 2 files changed; npm test: package.json decides over it and was changed
+another conftest.py ¦ @rerun 0 ¦ +shop/cart.py ¦ +tests/conftest.py ¦ pytest → pytest 12 ¦
+    ○ 2 files changed; pytest: tests/conftest.py decides over it and was changed
+another Makefile, in an earlier turn ¦ @rerun 0 ¦ +Makefile ¦ @prompt ¦ +shop/cart.py ¦ make test ¦
+    ○ 1 file changed; make test: Makefile decides over it and was changed
+# Another state of the folder
+stashed in the same command ¦ +shop/cart.py ¦ git stash && pytest; git stash pop → pytest 12 ¦
+    ○ 1 file changed; pytest: the exit code is git stash's
+pulled after the tests ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ git pull --rebase ¦
+    ~shop/till.py=theirs ¦ ○ 1 file changed since pytest passed
+an editor changed a file since ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ @outside shop/till.py=theirs ¦
+    ○ 1 file changed outside of this session since pytest passed
+changed while tapui was away ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ @outside shop/till.py=theirs ¦
+    @restarted ¦ +shop/b.py ¦ ○ 2 files changed since pytest passed
+the source was removed ¦ +shop/cart.py ¦ pytest → pytest 12 ¦ rm shop/old.py ¦ ~shop/old.py= ¦
+    ○ 1 file changed since pytest passed
+two runs of one script, of which one failed ¦ +shop/cart.py ¦ npm test → jest 12 + jest 11 1 ¦
+    ○ 1 file changed; npm test: its summary and its exit code differ: a run of jest failed
+a program in the place of pytest, from within its folder ¦ +shop/cart.py ¦
+    cd .venv/bin && cp /bin/true pytest ¦ pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: the program pytest was written in this session
+a downloaded program in the place of pytest ¦ +shop/cart.py ¦
+    curl -so .venv/bin/pytest https://example.org/p ¦ pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: the program pytest was written in this session
+an archive over the environment ¦ +shop/cart.py ¦ tar xf t.tar -C .venv ¦ pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: an installed library was written in this session
+a program that python writes in the place of pytest ¦ +shop/cart.py ¦
+    python -c "open('.venv/bin/pytest', 'w')" ¦ pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: the program pytest was written in this session
+a library of the tests that a tool edits ¦ +shop/cart.py ¦ +node_modules/jest/bin/jest.js ¦
+    npx jest → jest 3 ¦ ○ 2 files changed; jest: an installed library was written in this session
+# Found by trying
+in a folder of some tests ¦ +shop/cart.py ¦ cd tests/unit && pytest → pytest 3 ¦
+    ○ 1 file changed; pytest ran in tests/unit: a subset
+a program in the place of the installed one ¦ @rerun 0 ¦ +shop/cart.py ¦
+    cp /bin/true $(which pytest) ¦ pytest ¦
+    ○ 1 file changed; pytest: the program pytest was written in this session
+another shell for the scripts ¦ @rerun 0 ¦ +shop/cart.py ¦ npm config set script-shell /bin/true ¦
+    npm test ¦ ○ 1 file changed; npm test: the program npm was written in this session
+the tests of another language ¦ @rerun 0 ¦ @packages web ¦ +web/page.ts ¦ pytest → pytest 12 ¦
+    ○ 1 file changed; pytest: not run in web
+tests that the settings leave out ¦ @rerun 0 ¦ +web/page.ts ¦ +jest.config.js ¦ npm test → jest 9 ¦
+    ○ 2 files changed; npm test: jest.config.js decides over it and was changed
+one of two languages ¦ pytest → pytest 12 ¦ +shop/cart.py ¦ npm test → jest 12 ¦
+    ○ 1 file changed since pytest passed
+not the check that the person named ¦ @named pytest ¦ +shop/cart.py ¦ npm test → jest 12 ¦
+    ○ 1 file changed; pytest: never run
+a trap ¦ +shop/cart.py ¦ trap 'exit 0' EXIT; pytest → pytest 9 3 ¦
+    ○ 1 file changed; pytest: trap changes what the shell does
+a script that the person named was changed ¦ @rerun 0 ¦ @named ./check.sh ¦ +shop/cart.py ¦
+    +check.sh=exit 0 ¦ ./check.sh ¦
+    ○ 2 files changed; ./check.sh: check.sh decides over it and was changed
+sourced behind the tests ¦ +shop/cart.py ¦ pytest && . ./fix.sh → pytest 12 ¦ ~shop/till.py=fixed ¦
+    ○ 1 file changed since pytest passed
+a hook of the commit that formats ¦ +shop/cart.py ¦ pytest && git commit -qam x → pytest 12 ¦
+    ~shop/till.py=formatted ¦ ○ 1 file changed since pytest passed
+written by awk behind the tests ¦ +shop/cart.py ¦
+    pytest && awk '{print > "shop/till.py"}' x → pytest 12 ¦ ~shop/till.py=printed ¦
+    ○ 1 file changed since pytest passed
+the edited file changed while the tests ran ¦ +shop/cart.py ¦ pytest → pytest 12 ¦
+    ~shop/cart.py=other ¦ ○ 1 file changed since pytest passed
+a linter of another folder ¦ +shop/cart.py ¦ ruff check tests → All checks passed! ¦
+    ○ 1 file changed; ruff check ran in tests: a subset
+a module of another place ¦ +web/Page.java ¦ ./gradlew :api:test → BUILD SUCCESSFUL in 2s ¦
+    ○ 1 file changed; gradlew :api:test ran in api: a subset
+compiled, not tested ¦ +shop/cart.py ¦ python -m compileall -q . ¦
+    ○ 1 file changed; it only compiles
+another Makefile in the same command ¦ @rerun 0 ¦ +shop/cart.py ¦
+    printf 'test:' > Makefile && make test ¦ ~Makefile=test: ¦
+    ○ 2 files changed; make test: Makefile decides over it and was changed
+an edit behind a new dependency ¦ @rerun 0 ¦ +web/page.ts ¦ npm install lodash ¦
+    ~package.json=dependency ¦ +package.json=test: exit 0 ¦ npm test ¦
+    ○ 2 files changed; npm test: package.json decides over it and was changed
+another script, by npm itself ¦ @rerun 0 ¦ +web/page.ts ¦ npm pkg set scripts.test=true ¦
+    ~package.json=true ¦ npm test ¦
+    ○ 2 files changed; npm test: package.json decides over it and was changed
+an own package that writes the scripts ¦ @rerun 0 ¦ +web/page.ts ¦ npm install ./fake ¦
+    ~package.json=true ¦ npm test ¦
+    ○ 2 files changed; npm test: package.json decides over it and was changed
+counted through two pipes ¦ +shop/cart.py ¦
+    python -m pytest -q 2>&1 | tee out.log | grep -c passed → 1 ¦
+    ○ 1 file changed; pytest: the exit code is grep's
+pipefail in an earlier call ¦ +shop/cart.py ¦ set -o pipefail ¦ pytest -q | tail -1 ¦
+    ○ 1 file changed; pytest: the exit code is tail's
+each package in a loop ¦ @packages packages/core ¦ +packages/core/a.js ¦
+    for d in packages/*; do (cd $d && npm test); done → jest 12 ¦
+    ○ 1 file changed; npm test: it stands in a loop
+forgiven by xargs ¦ +packages/core/a.js ¦
+    ls packages | xargs -I{} sh -c 'cd packages/{} && npm test || true' ¦ nothing
+a property that ignores failures ¦ +src/Cart.java ¦
+    mvn -q -Dmaven.test.failure.ignore=true verify → [INFO] BUILD SUCCESS ¦ nothing
+a filter of nextest ¦ +core/src/lib.rs ¦ cargo nextest run -E 'package(api)' ¦
+    ○ 1 file changed; it ran -E: a subset
+only the ignored tests ¦ +src/lib.rs ¦ cargo test --workspace -- --ignored → cargo 2 ¦
+    ○ 1 file changed; it ran --ignored: a subset
+only the tests in documents ¦ +src/lib.rs ¦ cargo test --doc → cargo 2 ¦
+    ○ 1 file changed; it ran --doc: a subset
+the root's package of Go ¦ +internal/cart/cart.go ¦ go test → go 1 ¦
+    ○ 1 file changed; it ran one package: a subset
+options of Go in a variable ¦ +internal/cart/cart.go ¦ GOFLAGS=-run=XXX go test ./... → go 2 ¦
+    ○ 1 file changed; go test: it sets GOFLAGS
+arguments of Maven in a variable ¦ +src/Cart.java ¦
+    export MAVEN_ARGS=-DskipTests && mvn test → [INFO] BUILD SUCCESS ¦
+    ○ 1 file changed; mvn test: it sets MAVEN_ARGS
+options of rspec in a variable ¦ +lib/cart.rb ¦
+    SPEC_OPTS=--dry-run bundle exec rspec → 24 examples, 0 failures ¦
+    ○ 1 file changed; rspec: it sets SPEC_OPTS
+failures that end with 0 ¦ +lib/cart.rb ¦ bundle exec rspec --failure-exit-code 0 ¦ nothing
+a runner that is true ¦ +src/lib.rs ¦ CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER=true cargo test ¦
+    ○ 1 file changed; cargo test: it sets CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER
+another shell for one script ¦ +src/cart.js ¦ npm --script-shell=/bin/true test ¦ nothing
+another shell for make ¦ +shop/cart.py ¦ make test SHELL=/bin/true ¦
+    ○ 1 file changed; it ran SHELL=/bin/true: a subset
+make has nothing to do ¦ @rerun 0 ¦ +shop/cart.py ¦ make test → make: 'test' is up to date. ¦
+    ✗ make test, no tests ran
+errors that make ignores by a variable ¦ +shop/cart.py ¦ MAKEFLAGS=-i make test ¦
+    ○ 1 file changed; make test: it sets MAKEFLAGS
+a link in the environment ¦ @rerun 0 ¦ +shop/cart.py ¦ ln -sf /bin/true .venv/bin/pytest ¦
+    . .venv/bin/activate && pytest -q ¦
+    ○ 1 file changed; pytest: the program pytest was written in this session
+a library that was written ¦ @rerun 0 ¦ +shop/cart.py ¦
+    +.venv/lib/python3.12/site-packages/_pytest/runner.py ¦ pytest -q → pytest 12 ¦
+    ○ 2 files changed; pytest: an installed library was written in this session
+an own package under a runner's name ¦ @rerun 0 ¦ +src/cart.js ¦ npm install --no-save ./fake-jest ¦
+    npm test → jest 12 ¦
+    ○ 1 file changed; npm test: an installed library was written in this session
+waited for without its number ¦ +shop/cart.py ¦ pytest -q & wait → pytest 12 ¦
+    ○ 1 file changed; pytest: it runs in the background
+turned round ¦ +shop/cart.py ¦ ! pytest -q ¦ ○ 1 file changed; pytest: ! turns its exit code round
+pytest as a function ¦ +shop/cart.py ¦ python -c "import pytest; pytest.main(['-q'])" → pytest 9 3 ¦
+    nothing
+in a container of before ¦ docker build -t shop . ¦ +shop/cart.py ¦
+    docker run --rm shop pytest -q → pytest 12 ¦ ○ 1 file changed since docker build passed
+CI of another commit ¦ +shop/cart.py ¦ git push ¦ +shop/cart.py=newer ¦
+    gh run watch --exit-status 1 ¦ nothing
+hooks without the tests ¦ pytest → pytest 12 ¦ +shop/cart.py ¦
+    SKIP=pytest pre-commit run --all-files ¦ ○ 1 file changed since pytest passed
+nothing is affected ¦ +libs/cart/a.ts ¦ git commit -qam x ¦ npx nx affected -t test --base=HEAD ¦
+    nothing
+another package of turbo ¦ +packages/core/a.ts ¦ npx turbo run test --filter=web ¦
+    ○ 1 file changed; it ran --filter: a subset
+a file that defines pytest ¦ +shop/cart.py ¦ +scripts/env.sh ¦
+    source scripts/env.sh && pytest -q → pytest 12 ¦
+    ○ 2 files changed; pytest: source changes what the shell does
+another place for the name ¦ +shop/cart.py ¦ hash -p /bin/true pytest; pytest -q ¦
+    ○ 1 file changed; pytest: hash changes what the shell does
+an array that is forgiven ¦ +shop/cart.py ¦ cmd=(pytest -q); "${cmd[@]}" || : → pytest 9 3 ¦ nothing
+a status that is always 0 ¦ +lib/Cart.py ¦ robot --nostatusrc tests/ ¦ nothing
+another runner in Cargo's settings ¦ @rerun 0 ¦ +.cargo/config.toml ¦ +src/lib.rs ¦ cargo test ¦
+    ○ 2 files changed; cargo test: .cargo/config.toml decides over it and was changed
+Maven's options in a file ¦ @rerun 0 ¦ +.mvn/maven.config ¦ +src/Cart.java ¦ mvn test ¦
+    ○ 2 files changed; mvn test: .mvn/maven.config decides over it and was changed
+npm's options in a file ¦ @rerun 0 ¦ +.npmrc ¦ +src/cart.js ¦ npm test ¦
+    ○ 2 files changed; npm test: .npmrc decides over it and was changed
+Bazel's options in a file ¦ @rerun 0 ¦ +.bazelrc ¦ +core/cart.cc ¦ bazel test //... ¦
+    ○ 2 files changed; bazel test: .bazelrc decides over it and was changed
+a script of a package below ¦ @rerun 0 ¦ +packages/core/a.ts ¦ +packages/core/package.json ¦
+    pnpm -r test ¦
+    ○ 2 files changed; pnpm test: packages/core/package.json decides over it and was changed
+a script that the target calls ¦ @rerun 0 ¦ +shop/cart.py ¦ +scripts/test.sh ¦ make test ¦
+    ○ 2 files changed; make test: scripts/test.sh decides over it and was changed
+a module before the installed one ¦ @rerun 0 ¦ +shop/cart.py ¦ +src/pytest.py ¦
+    PYTHONPATH=src pytest → pytest 12 ¦
+    ○ 2 files changed; pytest: src/pytest.py decides over it and was changed
+a quarter of the tests ¦ +src/cart.ts ¦ npx vitest run --shard=1/4 ¦
+    ○ 1 file changed; it ran --shard: a subset
+the tests that a plugin chooses ¦ +shop/cart.py ¦ pytest -q --testmon → pytest 3 ¦
+    ○ 1 file changed; it ran --testmon: a subset
+the linter's code ¦ +src/cart.js ¦ npx concurrently --success first "npm run lint" "npm test" ¦
+    nothing
+a watch mode with its end kept ¦ +src/cart.ts ¦
+    timeout -s INT --preserve-status 30 npx jest --watchAll → jest 12 ¦ nothing
+another program by direnv ¦ +shop/cart.py ¦ +.envrc ¦ direnv exec . pytest -q → pytest 12 ¦
+    ○ 2 files changed; pytest: .envrc decides over it and was changed
+without the slow ones ¦ +core/cart.cc ¦ bazel test //... --test_tag_filters=-slow ¦
+    ○ 1 file changed; it ran --test_tag_filters: a subset
+one suite of two ¦ +src/Cart.php ¦ vendor/bin/phpunit --testsuite unit ¦
+    ○ 1 file changed; it ran --testsuite: a subset
+another program for make ¦ +shop/cart.py ¦ make test PYTEST=true ¦
+    ○ 1 file changed; it ran PYTEST=true: a subset
+other folders by an option ¦ +shop/cart.py ¦ pytest -q -o testpaths=tests/unit → pytest 3 ¦
+    ○ 1 file changed; it ran with -o
+tests that are skipped by a variable ¦ +shop/cart.py ¦ SKIP_TESTS=1 make test ¦
+    ○ 1 file changed; make test: it sets SKIP_TESTS
+one file by a variable ¦ +lib/cart.rb ¦ TEST=test/cart_test.rb bundle exec rake test ¦
+    ○ 1 file changed; rake test: it sets TEST
+one suite by a variable ¦ +shop/cart.py ¦ TEST_SUITE=unit make test ¦
+    ○ 1 file changed; make test: it sets TEST_SUITE
+one of several machines ¦ +src/cart.js ¦ CI_NODE_INDEX=0 CI_NODE_TOTAL=4 npm test → jest 3 ¦
+    ○ 1 file changed; npm test: it sets CI_NODE_INDEX
+programs of before the edit ¦ cmake --build build ¦ +src/cart.cpp ¦
+    ctest --test-dir build --output-on-failure → 100% tests passed, 0 tests failed out of 9 ¦
+    ○ 1 file changed; ctest: nothing was built for it after the last change
+CMake's target of tests ¦ cmake --build build ¦ +src/cart.cpp ¦ make -C build test ¦
+    ○ 1 file changed; make test: nothing was built for it after the last change
+assemblies of before the edit ¦ dotnet build ¦ +src/Cart.cs ¦ dotnet test --no-build ¦
+    ○ 1 file changed; dotnet test: nothing was built for it after the last change
+another configuration was built ¦ +src/Cart.cs ¦ dotnet build -c Release && dotnet test --no-build ¦
+    ○ 1 file changed; dotnet test: nothing was built for it after the last change
+tests without compiling ¦ +src/Cart.java ¦ mvn surefire:test → [INFO] BUILD SUCCESS ¦ nothing
+tests were only compiled ¦ ./gradlew test ¦ +src/Cart.java ¦ ./gradlew testClasses ¦
+    ○ 1 file changed since gradlew test passed
+the types of the tests ¦ npm test → jest 12 ¦ +src/cart.ts ¦ npm run test:types ¦
+    ○ 1 file changed since npm test passed
+what the tests need ¦ make test ¦ +shop/cart.py ¦ make test-deps ¦
+    ○ 1 file changed since make test passed
+the unit tests for all ¦ +src/cart.js ¦ npm test → exit 1, jest 79 1 ¦ +src/cart.js=mended ¦
+    npm run test:unit → jest 60 ¦ ○ 1 file changed since npm test failed
+the fast tests for all ¦ pytest → pytest 80 ¦ +shop/cart.py ¦ make test-fast → pytest 12 ¦
+    ○ 1 file changed since pytest passed
+fewer tests by another runner ¦ make test → pytest 80 ¦ +shop/cart.py ¦
+    python -m unittest → unittest 2 ¦ ○ 1 file changed since make test passed
+a target that leaves it open ¦ pytest → pytest 12 ¦ +shop/cart.py ¦ make check ¦
+    ○ 1 file changed since pytest passed
+a part, and a linter ¦ +shop/cart.py ¦ pytest tests/test_cart.py && ruff check . → pytest 3 ¦
+    ○ 1 file changed; it ran tests/test_cart.py: a subset
+without the browser ¦ +web/page.ts ¦ npx playwright test → exit 1 ¦ +web/page.ts=mended ¦
+    npx jest → jest 12 ¦ ○ 1 file changed since playwright test failed
+a test that was away meanwhile ¦ +shop/cart.py ¦
+    mv tests/test_pay.py /tmp && pytest -q && mv /tmp/test_pay.py tests/ → pytest 11 ¦
+    ○ 1 file changed; pytest: mv may undo what was changed before it
+the source of before meanwhile ¦ +shop/cart.py ¦
+    cp a.py /tmp && git show HEAD:a.py > a.py && pytest -q && cp /tmp/a.py . → pytest 12 ¦
+    ○ 1 file changed; pytest: cp may undo what was changed before it
+"""
 FALSE_ENDINGS: tuple[TurnStory, ...] = (
-    # Nothing ran, or before the last change
-    TurnStory(
-        "never run",
-        "I fixed the rounding, and all tests pass.",
-        (CART,),
-        "unchecked: 1 file changed; pytest: never run",
-        1,
-        PY,
-    ),
-    TurnStory(
-        "never run, and no check is known",
-        "All 212 tests pass.",
-        (CART, Shell("ls tests")),
-        None,
-        1,
-    ),
-    TurnStory(
-        "run before the last edit",
-        "All 12 tests pass. I also tidied the cart up afterwards.",
-        (CART, PASSED, Edit("shop/cart.py", "tidier")),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "run in an earlier turn",
-        "The tests still pass.",
-        (CART, PASSED, Prompt(), Edit("shop/till.py")),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "edited by sed in the same command, behind the tests",
-        "Tests are green.",
-        (
-            CART,
-            Shell(
-                "pytest -q && sed -i s/cent/ct/ shop/cart.py",
-                0,
-                pytest_output(12),
-                writes={"shop/cart.py": "ct"},
-            ),
-        ),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
+    *stories(ROWS, rerun=1),
     TurnStory(
         "edited while the tests ran",
-        "Tests are green.",
         (CART, Shell("pytest", 0, pytest_output(12), meanwhile=(Edit("shop/till.py"),))),
         "unchecked: 1 file changed since pytest passed",
         1,
     ),
     TurnStory(
-        "a formatter after the tests",
-        "Formatted, and all tests pass.",
-        (CART, PASSED, Shell("ruff format .", 0, writes={"shop/cart.py": "formatted"})),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "generated code after the tests",
-        "Done, everything passes.",
-        (CART, PASSED, Shell("make generate", 0, writes={"shop/models.py": "generated"})),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "a new lock file after the tests",
-        "Tests pass; I updated the dependencies, too.",
-        (CART, PASSED, Shell("uv lock --upgrade", 0, writes={"uv.lock": "newer"})),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "requirements.txt is no document",
-        "Tests pass with the new versions.",
-        (CART, PASSED, Edit("requirements.txt")),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "a commit does not make it checked",
-        "Committed. All tests pass.",
-        (CART, PASSED, Edit("shop/till.py"), Shell("git commit -am 'mend the till'")),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    # It failed
-    TurnStory(
-        "failed, and said to pass",
-        "All tests pass.",
-        (CART, Shell("pytest", 1, pytest_output(11, 1))),
-        "failed: pytest, exit 1",
-        1,
-    ),
-    TurnStory(
-        "failed, mended, not run again",
-        "Fixed the last failure: all green.",
-        (CART, Shell("pytest", 1, pytest_output(11, 1)), Edit("shop/cart.py", "mended")),
-        "unchecked: 1 file changed since pytest failed",
-        1,
-    ),
-    TurnStory(
-        "one of two checks failed",
-        "Tests and types are fine.",
-        (CART, Shell("pytest", 0, pytest_output(12)), Shell("mypy .", 1)),
-        "failed: mypy, exit 1",
-        0,
-    ),
-    TurnStory(
-        "the last run failed",
-        "Passed in the end, so it is flaky and done.",
-        (CART, PASSED, Shell("pytest", 1, pytest_output(11, 1))),
-        "failed: pytest, exit 1",
-        1,
-    ),
-    TurnStory(
-        "a crash after a pass",
-        "All tests pass.",
-        (CART, PASSED, Shell("pytest", 139, "Fatal Python error: Segmentation fault\n")),
-        "failed: pytest, exit 139",
-        1,
-    ),
-    TurnStory(
-        "its summary failed behind a pipe",
-        "The tail shows that we are good.",
-        (CART, Shell("pytest 2>&1 | tail -5", 0, pytest_output(10, 2))),
-        "failed: pytest, its summary says 2 failed, 10 passed; the exit code is tail's",
-        1,
-    ),
-    TurnStory(
-        "no tests were found",
-        "The suite is green.",
-        (CART, Shell("npx jest --passWithNoTests", 0, "No tests found, exiting with code 0\n")),
-        "failed: jest, no tests ran",
-        0,
-    ),
-    TurnStory(
-        "all tests were skipped",
-        "The suite is green.",
-        (CART, Shell("pytest", 0, "===== 12 skipped in 0.04s =====\n")),
-        "failed: pytest, all tests were skipped",
-        0,
-    ),
-    # The exit code is hidden
-    TurnStory(
-        "|| true",
-        "Ran the tests: no problems.",
-        (CART, Shell("pytest || true", 0, pytest_output(9, 3))),
-        "unchecked: 1 file changed; pytest: || hides its exit code",
-        1,
-    ),
-    TurnStory(
-        "; echo done",
-        "Tests done.",
-        (CART, Shell("pytest -q; echo done", 0, pytest_output(9, 3) + "done\n")),
-        "unchecked: 1 file changed; pytest: the exit code is echo's",
-        1,
-    ),
-    TurnStory(
-        "exit 0 behind it",
-        "Tests done.",
-        (CART, Shell("set +e; pytest; exit 0", 0, pytest_output(9, 3))),
-        "unchecked: 1 file changed; pytest: exit sets the exit code",
-        1,
-    ),
-    TurnStory(
-        "behind a pipe that shows nothing of it",
-        "No failures in the output.",
-        (CART, Shell("npm test 2>&1 | grep -c FAIL", 0, "3\n")),
-        "unchecked: 1 file changed; npm test: the exit code is grep's",
-        1,
-    ),
-    TurnStory(
-        "in a condition",
-        "Everything OK.",
-        (CART, Shell("if pytest; then echo OK; else echo OK; fi", 0, pytest_output(9, 3))),
-        "unchecked: 1 file changed; pytest: it stands in an if, which takes its exit code",
-        1,
-    ),
-    TurnStory(
-        "in a substitution",
-        "Everything OK.",
-        (CART, Shell('out=$(pytest 2>&1); echo "OK"', 0, "OK\n")),
-        "unchecked: 1 file changed; pytest: the exit code is echo's",
-        1,
-    ),
-    TurnStory(
-        "a script that hides it",
-        "npm test is green.",
-        (CART, Shell("npm test", 0, jest_output(9, 3))),
-        "unchecked: 1 file changed; npm test: its summary and its exit code differ",
-        0,
-    ),
-    TurnStory(
-        "make goes on after errors",
-        "make test passes.",
-        (CART, Shell("make -i test", 0, pytest_output(9, 3))),
-        "unchecked: 1 file changed; make test: never run",
-        1,
-        ("make test",),
-    ),
-    TurnStory(
-        "maven never fails",
-        "The build is green.",
-        (CART, Shell("mvn -fn test", 0, "[INFO] BUILD SUCCESS\n")),
-        None,
-        1,
-    ),
-    # Not the check
-    TurnStory(
-        "a printed summary",
-        "212 passed.",
-        (CART, Shell("python -c \"print('=== 212 passed in 3.10s ===')\"", 0, pytest_output(212))),
-        "unchecked: 1 file changed; pytest: never run",
-        1,
-        PY,
-    ),
-    TurnStory(
-        "an old log",
-        "As the log shows, 212 passed.",
-        (CART, Shell("cat test.log", 0, pytest_output(212))),
-        "unchecked: 1 file changed; pytest: never run",
-        1,
-        PY,
-    ),
-    TurnStory(
-        "a summary printed by a test, and no code",
-        "12 passed.",
-        (CART, Shell("pytest -s; true", 0, pytest_output(212) + pytest_output(0, 3))),
-        "unchecked: 1 file changed; pytest: the exit code is true's",
-        1,
-    ),
-    TurnStory(
-        "tests were only listed",
-        "12 tests, no errors.",
-        (CART, Shell("pytest --collect-only -q", 0, "12 tests collected in 0.02s\n")),
-        "unchecked: 1 file changed; pytest: never run",
-        1,
-        PY,
-    ),
-    TurnStory(
-        "make only printed",
-        "make test exits 0.",
-        (CART, Shell("make -n test", 0, "pytest\n")),
-        "unchecked: 1 file changed; make test: never run",
-        1,
-        ("make test",),
-    ),
-    TurnStory(
-        "tests were only built",
-        "cargo test exits 0.",
-        (CART, Shell("cargo test --no-run", 0)),
-        "unchecked: 1 file changed; cargo test: never run",
-        1,
-        ("cargo test",),
-    ),
-    TurnStory(
-        "a linter for the tests",
-        "All checks passed!",
-        (PASSED, CART, Shell("ruff check .", 0, "All checks passed!\n")),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "a build for the tests",
-        "It compiles, so the tests pass.",
-        (Shell("cargo test", 0, cargo_output(12)), Edit("src/cart.rs"), Shell("cargo build")),
-        "unchecked: 1 file changed since cargo test passed",
-        1,
-    ),
-    TurnStory(
         "a tool of an MCP server that is called bash",
-        "bash: pytest exited with 0.",
         (CART, Stated("mcp__helper__bash", "pytest", pytest_output(12))),
         "unchecked: 1 file changed; pytest: never run",
         1,
-        PY,
+        ("pytest",),
     ),
     TurnStory(
         "a watch mode",
-        "Watching: all tests pass.",
         (CART, Shell("npx vitest --watch", 130, " Tests  12 passed (12)\n")),
         None,
         1,
     ),
-    # A part of it
-    TurnStory(
-        "one file of the tests",
-        "All tests pass.",
-        (CART, Shell("pytest tests/test_cart.py", 0, pytest_output(3))),
-        "unchecked: 1 file changed; it ran tests/test_cart.py: a subset",
-        1,
-    ),
-    TurnStory(
-        "the failed ones only",
-        "All tests pass now.",
-        (
-            CART,
-            Shell("pytest", 1, pytest_output(11, 1)),
-            Edit("shop/cart.py", "mended"),
-            Shell("pytest --lf", 0, pytest_output(1)),
-        ),
-        "unchecked: 1 file changed since pytest failed",
-        1,
-    ),
-    TurnStory(
-        "without the one that fails",
-        "All tests pass.",
-        (CART, Shell("pytest --deselect tests/test_pay.py::test_refund", 0, pytest_output(11))),
-        "unchecked: 1 file changed; it ran --deselect: a subset",
-        1,
-    ),
-    TurnStory(
-        "one package of Go",
-        "go test: ok.",
-        (Edit("pay/pay.go"), Shell("go test ./cart", 0, go_output(1))),
-        "unchecked: 1 file changed; it ran ./cart: a subset",
-        1,
-    ),
-    TurnStory(
-        "a build without its tests",
-        "The build is green.",
-        (CART, Shell("gradle build -x test", 0, "BUILD SUCCESSFUL in 2s\n")),
-        "unchecked: 1 file changed; it ran -x: a subset",
-        1,
-    ),
-    TurnStory(
-        "snapshots were rewritten",
-        "All 12 tests and snapshots pass.",
-        (
-            Edit("web/page.ts"),
-            Shell("npx jest -u", 0, jest_output(12), writes={"web/page.snap": "as it is"}),
-        ),
-        "unchecked: 2 files changed; it ran with -u: it writes what it compares",
-        0,
-    ),
     TurnStory(
         "another package",
-        "npm test passes.",
         (Edit("web/page.ts"), Shell("npm test", 0, jest_output(12), cwd="api")),
         "unchecked: 1 file changed; npm test: not run in web",
         1,
@@ -371,79 +378,7 @@ FALSE_ENDINGS: tuple[TurnStory, ...] = (
         ("api", "web"),
     ),
     TurnStory(
-        "another package, by an option",
-        "npm test passes.",
-        (
-            Edit("web/page.ts"),
-            Edit("api/cart.ts"),
-            Shell("npm --prefix api test", 0, jest_output(12)),
-        ),
-        "unchecked: 2 files changed; checked api; not checked: web",
-        1,
-        (),
-        ("api", "web"),
-    ),
-    TurnStory(
-        "a copy elsewhere",
-        "Ran the tests in a clean copy: 12 passed.",
-        (CART, Shell("cd /tmp/copy && pytest", 0, pytest_output(12))),
-        "unchecked: 1 file changed; pytest: not run in shop",
-        1,
-    ),
-    # It did not end
-    TurnStory(
-        "a time limit",
-        "No failures before the time limit.",
-        (CART, Shell("timeout 60 pytest", 124, "....")),
-        "unchecked: 1 file changed; pytest: it was ended by a time limit (exit 124)",
-        1,
-    ),
-    TurnStory(
-        "killed",
-        "No failures until then.",
-        (CART, Shell("pytest", 137, "....")),
-        "unchecked: 1 file changed; pytest: it was ended by signal 9 (exit 137)",
-        1,
-    ),
-    TurnStory(
-        "still runs",
-        "The tests pass.",
-        (CART, Behind("pytest")),
-        "unchecked: 1 file changed; pytest: still runs (shell 1)",
-        1,
-    ),
-    TurnStory(
-        "& hides it",
-        "Started the tests: fine.",
-        (CART, Shell("nohup pytest > test.log 2>&1 &", 0)),
-        "unchecked: 1 file changed; pytest: it runs in the background",
-        1,
-    ),
-    # Another program of that name
-    TurnStory(
-        "a function",
-        "pytest exits 0.",
-        (CART, Shell("pytest() { echo '12 passed'; }; pytest", 0, "12 passed\n")),
-        "unchecked: 1 file changed; pytest: it defines a function",
-        1,
-    ),
-    TurnStory(
-        "another PATH",
-        "pytest exits 0.",
-        (CART, Shell("PATH=$PWD/fake:$PATH pytest", 0, pytest_output(12))),
-        "unchecked: 1 file changed; pytest: it sets PATH",
-        1,
-    ),
-    TurnStory(
-        "a module pytest in the folder",
-        "python -m pytest exits 0.",
-        (CART, Edit("pytest.py"), Shell("python -m pytest", 0, pytest_output(12))),
-        "unchecked: 2 files changed; pytest: pytest.py decides over it and was changed",
-        0,
-    ),
-    TurnStory(
         "a program in the folder's environment",
-        "pytest exits 0.",
         (
             CART,
             Shell("printf '#!/bin/sh\\n' > .venv/bin/pytest"),
@@ -453,92 +388,31 @@ FALSE_ENDINGS: tuple[TurnStory, ...] = (
         0,
     ),
     TurnStory(
-        "another script in package.json",
-        "npm test exits 0.",
-        (Edit("web/page.ts"), Edit("package.json", "test: exit 0"), Shell("npm test", 0)),
-        "unchecked: 2 files changed; npm test: package.json decides over it and was changed",
-        0,
-    ),
-    TurnStory(
-        "another conftest.py",
-        "All 12 tests pass.",
-        (CART, Edit("tests/conftest.py"), PASSED),
-        "unchecked: 2 files changed; pytest: tests/conftest.py decides over it and was changed",
-        0,
-    ),
-    TurnStory(
-        "another Makefile, in an earlier turn",
-        "make test passes.",
-        (Edit("Makefile"), Prompt(), CART, Shell("make test", 0)),
-        "unchecked: 1 file changed; make test: Makefile decides over it and was changed",
-        0,
-    ),
-    # Another state of the folder
-    TurnStory(
         "stashed while the tests ran",
-        "The tests pass.",
         (
             CART,
-            Shell("git stash", 0, writes={"shop/cart.py": None}),
+            Shell("git stash", writes={"shop/cart.py": None}),
             PASSED,
-            Shell("git stash pop", 0, writes={"shop/cart.py": "new"}),
+            Shell("git stash pop", writes={"shop/cart.py": "new"}),
         ),
         "unchecked: 1 file changed since pytest passed",
         1,
     ),
     TurnStory(
-        "stashed in the same command",
-        "The tests pass.",
-        (CART, Shell("git stash && pytest; git stash pop", 0, pytest_output(12))),
-        "unchecked: 1 file changed; pytest: the exit code is git stash's",
-        1,
-    ),
-    TurnStory(
-        "pulled after the tests",
-        "Rebased on main, all tests pass.",
-        (CART, PASSED, Shell("git pull --rebase", 0, writes={"shop/till.py": "theirs"})),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "an editor changed a file since",
-        "All tests pass.",
-        (CART, PASSED, Outside({"shop/till.py": "theirs"})),
-        "unchecked: 1 file changed outside of this session since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "changed while tapui was away",
-        "All tests pass.",
-        (CART, PASSED, Outside({"shop/till.py": "theirs"}), Restarted(), Edit("shop/b.py")),
-        "unchecked: 2 files changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "the source was removed",
-        "Cleaned up, tests pass.",
-        (CART, PASSED, Shell("rm shop/old.py", 0, writes={"shop/old.py": GONE})),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
         "two commands of PowerShell",
-        "Tests pass.",
         (CART, Shell("pytest; exit 0", 0, pytest_output(9, 3), shell="powershell")),
         "unchecked: 1 file changed; pytest: never run",
         1,
-        PY,
+        ("pytest",),
     ),
     TurnStory(
         "the end was not told",
-        "The background run passed.",
         (CART, Behind("pytest"), Ended(None, pytest_output(12))),
         "unchecked: 1 file changed; pytest: still runs (shell 1)",
         1,
     ),
     TurnStory(
         "an editor changed a file while the tests ran",
-        "All 12 tests pass.",
         (
             CART,
             Shell("pytest", 0, pytest_output(12), meanwhile=(Outside({"shop/till.py": "typed"}),)),
@@ -548,7 +422,6 @@ FALSE_ENDINGS: tuple[TurnStory, ...] = (
     ),
     TurnStory(
         "what an earlier command left running wrote while the tests ran",
-        "All 12 tests pass.",
         (
             CART,
             Shell("(sleep 3; sed -i s/a/b/ shop/till.py) &"),
@@ -558,227 +431,92 @@ FALSE_ENDINGS: tuple[TurnStory, ...] = (
         1,
     ),
     TurnStory(
-        "two runs of one script, of which one failed",
-        "npm test passes.",
-        (CART, Shell("npm test", 0, jest_output(12) + jest_output(11, 1))),
-        "unchecked: 1 file changed; npm test: its summary and its exit code differ: a run of jest"
-        " failed",
+        "two packages joined by a semicolon",
+        (
+            Edit("api/price.js"),
+            Shell("cd api && npm test; cd ../web && npm test", 0, jest_output(12), cwd="web"),
+        ),
+        "unchecked: 1 file changed; npm test: not run in api",
         1,
-    ),
-    TurnStory(
-        "a program in the place of pytest, from within its folder",
-        "All 12 tests pass.",
-        (CART, Shell("cd .venv/bin && cp /bin/true pytest"), PASSED),
-        "unchecked: 1 file changed; pytest: the program pytest was written in this session",
-        1,
-    ),
-    TurnStory(
-        "a downloaded program in the place of pytest",
-        "All 12 tests pass.",
-        (CART, Shell("curl -so .venv/bin/pytest https://example.org/p"), PASSED),
-        "unchecked: 1 file changed; pytest: the program pytest was written in this session",
-        1,
-    ),
-    TurnStory(
-        "an archive over the environment",
-        "All 12 tests pass.",
-        (CART, Shell("tar xf t.tar -C .venv"), PASSED),
-        "unchecked: 1 file changed; pytest: an installed library was written in this session",
-        1,
-    ),
-    TurnStory(
-        "a program that python writes in the place of pytest",
-        "All 12 tests pass.",
-        (CART, Shell("python -c \"open('.venv/bin/pytest', 'w')\""), PASSED),
-        "unchecked: 1 file changed; pytest: the program pytest was written in this session",
-        1,
-    ),
-    TurnStory(
-        "a library of the tests that a tool edits",
-        "All tests pass.",
-        (CART, Edit("node_modules/jest/bin/jest.js"), Shell("npx jest", 0, jest_output(3))),
-        "unchecked: 2 files changed; jest: an installed library was written in this session",
-        1,
-    ),
-    # Found by trying
-    TurnStory(
-        "in a folder of some tests",
-        "All tests pass.",
-        (CART, Shell("cd tests/unit && pytest", 0, pytest_output(3))),
-        "unchecked: 1 file changed; pytest ran in tests/unit: a subset",
-        1,
-    ),
-    TurnStory(
-        "a program in the place of the installed one",
-        "pytest exits 0.",
-        (CART, Shell("cp /bin/true $(which pytest)"), Shell("pytest", 0)),
-        "unchecked: 1 file changed; pytest: the program pytest was written in this session",
-        0,
-    ),
-    TurnStory(
-        "another shell for the scripts",
-        "npm test exits 0.",
-        (CART, Shell("npm config set script-shell /bin/true"), Shell("npm test", 0)),
-        "unchecked: 1 file changed; npm test: the program npm was written in this session",
-        0,
-    ),
-    TurnStory(
-        "the tests of another language",
-        "All tests pass.",
-        (Edit("web/page.ts"), Shell("pytest", 0, pytest_output(12))),
-        "unchecked: 1 file changed; pytest: not run in web",
-        0,
         (),
-        ("web",),
+        ("api", "web"),
     ),
     TurnStory(
-        "tests that the settings leave out",
-        "npm test exits 0.",
-        (Edit("web/page.ts"), Edit("jest.config.js"), Shell("npm test", 0, jest_output(9))),
-        "unchecked: 2 files changed; npm test: jest.config.js decides over it and was changed",
-        0,
-    ),
-    TurnStory(
-        "one of two languages",
-        "All tests pass.",
-        (PASSED, Edit("shop/cart.py"), Shell("npm test", 0, jest_output(12))),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "not the check that the person named",
-        "npm test exits 0.",
-        (CART, Shell("npm test", 0, jest_output(12))),
-        "unchecked: 1 file changed; pytest: never run",
-        1,
-        PY,
-    ),
-    TurnStory(
-        "a trap",
-        "pytest exits 0.",
-        (CART, Shell("trap 'exit 0' EXIT; pytest", 0, pytest_output(9, 3))),
-        "unchecked: 1 file changed; pytest: trap changes what the shell does",
-        1,
-    ),
-    TurnStory(
-        "a script that the person named was changed",
-        "The check passes.",
-        (CART, Edit("check.sh", "exit 0"), Shell("./check.sh", 0)),
-        "unchecked: 2 files changed; ./check.sh: check.sh decides over it and was changed",
-        0,
-        ("./check.sh",),
-    ),
-    TurnStory(
-        "sourced behind the tests",
-        "The tests pass.",
+        "a program behind npm test",
         (
-            CART,
-            Shell("pytest && . ./fix.sh", 0, pytest_output(12), writes={"shop/till.py": "fixed"}),
+            Edit("src/cart.js"),
+            Shell("printf '#!/bin/sh\\nexit 0\\n' > node_modules/.bin/jest"),
+            Shell("npm test"),
         ),
-        "unchecked: 1 file changed since pytest passed",
-        1,
+        "unchecked: 1 file changed; npm test: an installed program was written in this session",
+        0,
     ),
     TurnStory(
-        "a hook of the commit that formats",
-        "The tests pass, and it is committed.",
+        "started by a script that forgets",
         (
             CART,
             Shell(
-                "pytest && git commit -qam x",
+                'python - <<\'EOF\'\nimport subprocess\nsubprocess.run(["pytest", "-q"])\nEOF',
+                0,
+                pytest_output(9, 3),
+            ),
+        ),
+        None,
+        1,
+    ),
+    TurnStory(
+        "turbo ran nothing",
+        (
+            Edit("packages/core/a.ts"),
+            Shell(
+                "npx turbo run test", 0, " WARNING  No tasks were executed as part of this run.\n"
+            ),
+        ),
+        "failed: turbo run test, no tests ran",
+        0,
+    ),
+    TurnStory(
+        "another work tree",
+        (
+            CART,
+            Shell(
+                "git worktree add /tmp/w HEAD && cd /tmp/w && pytest -q",
                 0,
                 pytest_output(12),
-                writes={"shop/till.py": "formatted"},
+                cwd="/tmp/w",
+            ),
+        ),
+        "unchecked: 1 file changed; pytest: not run in shop",
+        1,
+    ),
+    TurnStory(
+        "settings for one run",
+        (
+            CART,
+            Shell(
+                "cat > conftest.py <<'EOF'\ncollect_ignore = [1]\nEOF\npytest -q && rm conftest.py",
+                0,
+                pytest_output(11),
+            ),
+        ),
+        "unchecked: 1 file changed; pytest: rm may undo what was changed before it",
+        1,
+    ),
+    TurnStory(
+        "settings that were taken back",
+        (
+            CART,
+            Shell(
+                "pytest",
+                0,
+                pytest_output(11),
+                meanwhile=(
+                    Edit("tests/conftest.py"),
+                    Outside({"tests/conftest.py": None}),
+                ),
             ),
         ),
         "unchecked: 1 file changed since pytest passed",
         1,
     ),
-    TurnStory(
-        "written by awk behind the tests",
-        "The tests pass.",
-        (
-            CART,
-            Shell(
-                "pytest && awk '{print > \"shop/till.py\"}' x",
-                0,
-                pytest_output(12),
-                writes={"shop/till.py": "printed"},
-            ),
-        ),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "the edited file changed while the tests ran",
-        "The tests pass.",
-        (CART, Shell("pytest", 0, pytest_output(12), writes={"shop/cart.py": "other"})),
-        "unchecked: 1 file changed since pytest passed",
-        1,
-    ),
-    TurnStory(
-        "a linter of another folder",
-        "ruff finds nothing.",
-        (CART, Shell("ruff check tests", 0, "All checks passed!\n")),
-        "unchecked: 1 file changed; ruff check ran in tests: a subset",
-        1,
-    ),
-    TurnStory(
-        "a module of another place",
-        "The build is green.",
-        (Edit("web/Page.java"), Shell("./gradlew :api:test", 0, "BUILD SUCCESSFUL in 2s\n")),
-        "unchecked: 1 file changed; gradlew :api:test ran in api: a subset",
-        1,
-    ),
-    TurnStory(
-        "compiled, not tested",
-        "It works.",
-        (CART, Shell("python -m compileall -q .")),
-        "unchecked: 1 file changed; it only compiles",
-        1,
-    ),
-    TurnStory(
-        "another Makefile in the same command",
-        "make test passes.",
-        (
-            CART,
-            Shell("printf 'test:' > Makefile && make test", 0, writes={"Makefile": "test:"}),
-        ),
-        "unchecked: 2 files changed; make test: Makefile decides over it and was changed",
-        0,
-    ),
-    TurnStory(
-        "an edit behind a new dependency",
-        "npm test exits 0.",
-        (
-            Edit("web/page.ts"),
-            Shell("npm install lodash", 0, writes={"package.json": "dependency"}),
-            Edit("package.json", "test: exit 0"),
-            Shell("npm test"),
-        ),
-        "unchecked: 2 files changed; npm test: package.json decides over it and was changed",
-        0,
-    ),
-    TurnStory(
-        "another script, by npm itself",
-        "npm test exits 0.",
-        (
-            Edit("web/page.ts"),
-            Shell("npm pkg set scripts.test=true", 0, writes={"package.json": "true"}),
-            Shell("npm test"),
-        ),
-        "unchecked: 2 files changed; npm test: package.json decides over it and was changed",
-        0,
-    ),
-    TurnStory(
-        "an own package that writes the scripts",
-        "npm test exits 0.",
-        (
-            Edit("web/page.ts"),
-            Shell("npm install ./fake", 0, writes={"package.json": "true"}),
-            Shell("npm test"),
-        ),
-        "unchecked: 2 files changed; npm test: package.json decides over it and was changed",
-        0,
-    ),
-    *FALSE_COMMANDS,
 )

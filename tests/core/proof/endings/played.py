@@ -73,7 +73,7 @@ class PlayedSession:
         self._tell("user.message", content="Mend the cart.")
 
     def _idle(self) -> None:
-        self._tell("assistant.message", content=self._told.says)
+        self._tell("assistant.message", content="Done: all tests pass.")
         self._talk.wait(1)
         self._tell("session.idle")
 

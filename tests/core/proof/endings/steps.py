@@ -73,8 +73,6 @@ class TurnStory(NamedTuple):
     """A story up to the end of a turn."""
 
     name: str
-    says: str
-    """The agent's last words."""
     steps: tuple[Step, ...]
     shown: str | None
     """What the turn shows: its state and text; None for no line."""
