@@ -19,13 +19,16 @@ def types() -> list[str]:
     return list(dict.fromkeys(map(str, found)))
 
 
-def example(type_: str, session: str) -> Json:
-    """Return a message of a type that is in order, about a session; it does little."""
-    return {"type": type_, **_fields(session).get(type_, {})}
+def example(type_: str, session: str, other: str = "nowhere") -> Json:
+    """Return a message of a type that is in order, about a session; it does little.
+
+    What would do more is about the session `other`.
+    """
+    return {"type": type_, **_fields(session, other).get(type_, {})}
 
 
-def _fields(session: str) -> dict[str, Json]:
-    about = {"sessionId": session}
+def _fields(session: str, other: str) -> dict[str, Json]:
+    about, elsewhere = {"sessionId": session}, {"sessionId": other}
     return {
         "auth": {"token": "wrong"},
         "auth.confirm": {"code": "wrong"},
@@ -44,7 +47,7 @@ def _fields(session: str) -> dict[str, Json]:
         "shutdown.ready": about,
         "host.hello": {"name": "h", "kind": "k", "protocolVersion": 2},
         "session.open": {"session": {"id": f"{session}-2", "label": "", "cwd": "/"}},
-        "session.update": about,
+        "session.update": {**about, "toolsRevision": 1},
         "session.close": about,
         "session.end": {**about, "id": "x"},
         "session.start": {"id": "x", "folder": "/"},
@@ -72,9 +75,9 @@ def _fields(session: str) -> dict[str, Json]:
         "provider.disconnect": {"providerId": "none"},
         "provider.move": {**about, "providerId": "none"},
         "injects.resume": {**about, "providerId": "none"},
-        "session.mode": {"sessionId": "nowhere", "mode": "plan"},
-        "session.budget": {"sessionId": "nowhere", "tokens": 9},
-        "tools.switch": {"sessionId": "nowhere", "provider": "p", "on": False},
+        "session.mode": {**elsewhere, "mode": "plan"},
+        "session.budget": {**elsewhere, "tokens": 9},
+        "tools.switch": {**elsewhere, "provider": "p", "on": False},
         "session.tell": {**about, "id": "x", "text": "t"},
         "session.stop": {**about, "id": "x"},
         "session.compact": {**about, "id": "x"},
@@ -123,6 +126,23 @@ def _fields(session: str) -> dict[str, Json]:
         "emitters.filter": {**about, "id": "x", "name": "n", "rules": []},
         "emitters.injector": {**about, "id": "x", "stream": "s", "enabled": True},
         "emitters.read": {**about, "id": "x"},
+        "detail.read": {**about, "id": "x", "of": "call", "subject": "call-1"},
+        "goal.open": {**about, "id": "x", "title": "t"},
+        "goal.change": {"id": "x", "goalId": "none", "status": "achieved"},
+        "goal.verify": {"id": "x", "goalId": "none"},
+        "goal.note": {"id": "x", "goalId": "none", "text": "n"},
+        "goal.drop": {"id": "x", "goalId": "none"},
+        "goal.allow": {"id": "x", "goalId": "none", "criterionId": "c", "surface": "0" * 64},
+        "goals.read": {"id": "x"},
+        "goals.create": {**about, "id": "x", "title": "t", "criteria": []},
+        "goals.update": {**about, "id": "x", "goalId": "none"},
+        "goals.ofSession": {**about, "id": "x"},
+        "goals.verify": {**about, "id": "x", "goalId": "none"},
+        "claims.audit": {**about, "id": "x", "claims": []},
+        "records.query": {**about, "id": "x", "query": {"collection": "calls", "text": "x"}},
+        "reviews.record": {**about, "id": "x", "review": {"monitor": "m", "decision": "note"}},
+        "review.dispose": {**about, "id": "x", "finding": "f", "disposition": "rejected"},
+        "session.looked": {"id": "x"},
     }
 
 
