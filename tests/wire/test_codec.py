@@ -133,7 +133,7 @@ def _structs(kind: type[msgspec.Struct]) -> st.SearchStrategy[Any]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__struct_config__.tag))
 def test_every_message_survives_the_way(kind: type[Message]) -> None:
-    @settings(max_examples=20, database=None, deadline=None)
+    @settings(max_examples=10, database=None, deadline=None)
     @given(structs(kind))
     def check(message: Message) -> None:
         data = encode(message)
@@ -149,7 +149,7 @@ def test_every_message_survives_the_way(kind: type[Message]) -> None:
 def test_every_event_survives_the_record(kind: type[msgspec.Struct]) -> None:
     reader = msgspec.json.Decoder(events.AnyEvent)
 
-    @settings(max_examples=20, database=None, deadline=None)
+    @settings(max_examples=10, database=None, deadline=None)
     @given(structs(kind))
     def check(event: msgspec.Struct) -> None:
         data = encode(event)

@@ -165,33 +165,28 @@ def test_turns_that_the_person_did_not_begin_end(
     assert played.end_turn()["decision"] == "end"
 
 
-def test_in_plan_mode_turns_end(played: GoalScene, goal: dict[str, Any]) -> None:
-    played.host.say(type="session.update", sessionId="s2", mode="plan")
+ASKING = {"type": "approval.request", "id": "r1", "kind": "userInput",
+          "detail": {"question": "Which one?"}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("before", "event"),
+    [
+        ({"type": "session.update", "mode": "plan"}, {}),
+        (ASKING, {}),
+        ({}, {"name": "session.error", "errorType": "quota", "message": "limit reached"}),
+        ({}, {"name": "session.context", "tokens": 96, "limit": 100}),
+    ],
+    ids=["plan mode", "a question to the person", "an error", "a full context"],
+)
+def test_what_else_ends_a_turn(
+    played: GoalScene, goal: dict[str, Any], before: dict[str, Any], event: dict[str, Any]
+) -> None:
     worked(played)
-    assert played.end_turn()["decision"] == "end"
-
-
-def test_a_turn_that_ends_by_an_error_ends(played: GoalScene, goal: dict[str, Any]) -> None:
-    worked(played)
-    played.tell("session.error", errorType="quota", message="limit reached")
-    assert played.end_turn()["decision"] == "end"
-
-
-def test_a_full_context_ends_the_turn(played: GoalScene, goal: dict[str, Any]) -> None:
-    played.tell("session.context", tokens=96, limit=100)
-    worked(played)
-    assert played.end_turn()["decision"] == "end"
-
-
-def test_a_question_to_the_person_ends_the_turn(played: GoalScene, goal: dict[str, Any]) -> None:
-    worked(played)
-    played.host.say(
-        type="approval.request",
-        id="r1",
-        sessionId="s2",
-        kind="userInput",
-        detail={"question": "Which one?"},
-    )
+    if before:
+        played.host.say(before, sessionId="s2")
+    else:
+        played.tell(**event)
     assert played.end_turn()["decision"] == "end"
 
 
