@@ -40,7 +40,7 @@ from tapui.wire.message import Level
 from tapui.wire.provider import FilterRule
 
 if TYPE_CHECKING:
-    from tests.core.harness import Conversation
+    from tests.core.harness import Conversation, Peer
 
 
 def entry(name: str = "watch", **plan: Any) -> EmitterEntryRead:
@@ -232,6 +232,11 @@ class EmitterShell:
         for one in entries if allows else ():
             self.allowed[folder, one.plan.name] = one.plan
         self.read_again(folder)
+
+    def opens(self, host: "Peer", *entries: EmitterEntryRead) -> None:
+        """The person has allowed these before, and session `s1` is opened in their folder."""
+        self.write("/repo", *entries, allows=True)
+        host.open("s1", cwd="/repo")
 
     def write_goals(self, folder: str, *goals: GoalPlan, allows: bool = False) -> None:
         """Write the goals of a folder's file; with `allows` the person has allowed them before."""

@@ -106,8 +106,7 @@ def test_a_consent_that_cannot_be_kept_starts_nothing(
 def test_a_changed_entry_is_asked_about_again(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.write("/repo", entry(command="./other"))
     assert shell.shown().state == "stopping"
@@ -152,8 +151,7 @@ def test_the_question_goes_with_the_entry_that_it_was_about(
 def test_a_changed_file_ends_what_runs_and_is_asked_about(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry("a"), entry("b"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("a"), entry("b"))
     shell.starts("a")
     shell.starts("b")
     shell.touch("/repo", "a")
@@ -169,8 +167,7 @@ def test_a_changed_file_ends_what_runs_and_is_asked_about(
 def test_a_changed_file_of_what_waits_is_asked_about_at_once(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(kind="timed", every=60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry(kind="timed", every=60))
     shell.starts()
     shell.ends()
     shell.touch("/repo", "watch")
@@ -184,8 +181,7 @@ def test_a_changed_file_of_what_waits_is_asked_about_at_once(
 def test_a_file_that_changed_unseen_is_found_at_the_next_run(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(kind="timed", every=60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry(kind="timed", every=60))
     shell.starts()
     shell.ends()
     shell.changed_files.add("watch")
@@ -194,8 +190,7 @@ def test_a_file_that_changed_unseen_is_found_at_the_next_run(
 
 
 def test_files_that_are_as_they_were_change_nothing(shell: EmitterShell, host: Peer) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.touch("/repo")
     assert (shell.shown().state, shell.stopping, shell.checks) == ("running", [], 2)
@@ -204,8 +199,7 @@ def test_files_that_are_as_they_were_change_nothing(shell: EmitterShell, host: P
 def test_what_has_ended_before_it_was_looked_at_again_is_over(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.holds = (CheckEmitter,)
     shell.touch("/repo", "watch")
@@ -216,8 +210,7 @@ def test_what_has_ended_before_it_was_looked_at_again_is_over(
 
 def test_what_cannot_start_is_told(shell: EmitterShell, host: Peer) -> None:
     shell.faults["watch"] = "its folder is not there"
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     assert (shell.shown().state, shell.shown().error) == ("error", "its folder is not there")
 
 

@@ -17,8 +17,7 @@ def tools(**plan: Any) -> EmitterEntryRead:
 
 def running(shell: EmitterShell, host: Peer) -> str:
     """Have the tools of a folder run, as they were allowed; return the run."""
-    shell.write("/repo", tools(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, tools())
     return shell.starts("tools")
 
 

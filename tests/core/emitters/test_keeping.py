@@ -6,7 +6,7 @@ from tests.core.emitters.test_agent_requests import Agent, agent
 from tests.core.emitters.test_consent import asked, decide
 from tests.core.harness import Conversation, Peer
 from tests.core.runner import EmitterShell, entry, lines, of, rules
-from tests.core.runs.test_filters import RULES, begin
+from tests.core.runs.test_filters import RULES
 
 __all__ = ["agent"]
 
@@ -16,7 +16,7 @@ KEPT = rules(("error", "inject"), (".*", "drop"))
 def test_a_changed_filter_is_kept_and_what_runs_goes_on(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
     tower.say(type="emitter.keep", id="k", **of(talk))
@@ -36,7 +36,7 @@ def test_a_changed_filter_is_kept_and_what_runs_goes_on(
 def test_only_what_was_given_is_changed_and_holds_from_then_on(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host, kind="timed", every=60)
+    shell.opens(host, entry(kind="timed", every=60))
     shell.starts()
     tower.say(type="emitter.keep", id="k", every=5, delivery="all", **of(talk))
     (save,) = shell.saves
@@ -52,7 +52,7 @@ def test_only_what_was_given_is_changed_and_holds_from_then_on(
 def test_rules_that_are_given_hold_for_what_runs(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     run = shell.starts()
     tower.say(type="emitter.keep", id="k", rules=RULES, **of(talk))
     shell.saved("/repo", entry(rules=KEPT))
@@ -62,8 +62,7 @@ def test_rules_that_are_given_hold_for_what_runs(
 def test_another_entry_that_has_changed_meanwhile_is_asked_about(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), entry("other"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry(), entry("other"))
     shell.starts()
     other = shell.starts("other")
     tower.say(type="emitter.keep", id="k", rules=RULES, **of(talk))
@@ -77,7 +76,7 @@ def test_what_could_not_be_saved_is_told_and_changes_nothing(
 ) -> None:
     from tapui.core.emitters.plans import SavedEmitter
 
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     tower.say(type="emitter.keep", id="k", rules=RULES, **of(talk))
     refused = SavedEmitter(fault="the file is a link")
@@ -184,7 +183,7 @@ def test_what_cannot_be_is_refused(
     given: dict[str, object],
     why: str,
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     error = tower.error(type="emitter.keep", id="k", **given, **of(talk))
     assert why in error["message"]
     assert shell.saves == []
@@ -193,6 +192,6 @@ def test_what_cannot_be_is_refused(
 def test_an_interval_is_bounded(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host, kind="timed", every=60)
+    shell.opens(host, entry(kind="timed", every=60))
     error = tower.error(type="emitter.keep", id="k", every=0, **of(talk))
     assert "runs every 1 to" in error["message"]

@@ -25,8 +25,7 @@ def test_what_is_allowed_starts_with_the_first_session(
 
 def test_exactly_the_plan_that_was_allowed_is_started(shell: EmitterShell, host: Peer) -> None:
     one = entry(shell="zsh", env=(("A", "1"),), cwd="/repo/sub", include_stderr=False)
-    shell.write("/repo", one, allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, one)
     (start,) = shell.started
     assert start.plan == one.plan
 
@@ -42,8 +41,7 @@ def test_nothing_is_asked_of_a_shell_that_runs_no_emitters(talk: Conversation, h
 def test_what_does_not_start_by_itself_is_shown_and_started_by_the_person(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(auto_start=False), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry(auto_start=False))
     assert (shell.shown().state, shell.started) == ("configured", [])
     tower.say(type="emitter.start", **of(talk))
     shell.starts()
@@ -56,8 +54,7 @@ def test_what_does_not_start_by_itself_is_shown_and_started_by_the_person(
 def test_lines_are_stored_shown_and_counted(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(stream="ops"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry(stream="ops"))
     shell.starts()
     host.hear()
     shell.says("one")
@@ -90,8 +87,7 @@ def test_a_command_that_ends_is_not_started_again(
     status: str,
     said: tuple[str, str],
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.ends(**end)
     shown = shell.shown()
@@ -105,8 +101,7 @@ def test_a_command_that_ends_is_not_started_again(
 def test_a_failure_is_shown_with_the_last_words(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.ends(code=1, last_words=("npm ERR!", "missing script: watch"))
     assert shell.shown().error == "exit code 1: missing script: watch"
@@ -116,8 +111,7 @@ def test_a_failure_is_shown_with_the_last_words(
 def test_what_is_lost_while_it_stops_was_stopped(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     tower.say(type="emitter.stop", **of(talk))
     shell.lost()
@@ -128,8 +122,7 @@ def test_what_is_lost_while_it_stops_was_stopped(
 def test_what_has_ended_can_be_started_again_and_its_stream_goes_on(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.says("before")
     shell.ends(code=1)
@@ -151,8 +144,7 @@ def test_what_has_ended_can_be_started_again_and_its_stream_goes_on(
 def test_stopping_ends_the_run_and_keeps_its_last_words(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     run = shell.starts()
     tower.say(type="emitter.stop", **of(talk))
     assert (shell.stopping, shell.shown().state) == ([run], "stopping")
@@ -168,8 +160,7 @@ def test_stopping_ends_the_run_and_keeps_its_last_words(
 def test_what_was_stopped_before_its_process_was_there_is_stopped(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     tower.say(type="emitter.stop", **of(talk))
     shell.starts()
     assert shell.shown().state == "stopping"
@@ -192,8 +183,7 @@ def test_what_was_stopped_while_it_was_checked_never_starts(
 def test_a_pause_ends_what_runs_all_the_time_and_resuming_starts_it(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     run = shell.starts()
     tower.say(type="emitter.pause", **of(talk))
     assert shell.stopping == [run]
@@ -213,8 +203,7 @@ def test_what_is_not_there_is_not_found(talk: Conversation, tower: Peer) -> None
 def test_a_file_that_changed_is_taken_entry_by_entry(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry("a"), entry("b"), entry("c"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("a"), entry("b"), entry("c"))
     for name in "abc":
         shell.starts(name)
     ids = {name: shell.shown(name).id for name in "abc"}
@@ -234,8 +223,7 @@ def test_a_file_that_changed_is_taken_entry_by_entry(
 def test_a_file_that_cannot_be_read_changes_nothing(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.is_readable = False
     shell.write("/repo")
@@ -246,8 +234,7 @@ def test_a_file_that_cannot_be_read_changes_nothing(
 def test_of_a_run_that_is_forgotten_nothing_is_heard(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     shell.write("/repo")
     talk.forget()
@@ -307,8 +294,7 @@ def test_a_stream_too_many_is_told_and_costs_only_its_emitter(
     shell: EmitterShell, host: Peer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(limits, "MAX_EMITTER_STREAMS", 2)
-    shell.write("/repo", entry("a"), entry("b"), entry("c"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("a"), entry("b"), entry("c"))
     assert shell.shown("c").state == "error"
     assert shell.shown("c").error == "tapui itself may have at most 2 streams"
     assert shell.shown("b").state == "queued"
@@ -317,8 +303,7 @@ def test_a_stream_too_many_is_told_and_costs_only_its_emitter(
 def test_counts_are_told_now_and_then_while_lines_come(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     talk.forget()
     for _ in range(10):
@@ -333,8 +318,7 @@ def test_counts_are_told_now_and_then_while_lines_come(
 def test_a_flood_of_surfaced_lines_is_stored_and_not_all_shown(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry())
     shell.starts()
     host.hear()
     shell.says(*(f"line {number}" for number in range(30)), outcome="surface")
@@ -353,8 +337,7 @@ def test_a_snapshot_has_the_emitters_and_a_detail_all_of_one(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
     long = "echo " + "x" * 10_000
-    shell.write("/repo", entry(command=long, description="what it does"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry(command=long, description="what it does"))
     tower = talk.tower()
     (shown,) = tower.ack["state"]["emitters"]
     assert shown["isCut"]

@@ -33,8 +33,7 @@ def shown_to(talk: Conversation, start: StartRun) -> Peer:
 def test_each_session_has_its_own_with_a_token_of_its_own(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", program(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, program())
     host.open("s2", cwd="/repo")
     first, second = shell.started
     assert (first.plan.command, first.plan.args) == ("node", ("wiki.mjs",))
@@ -72,8 +71,7 @@ def test_an_emitter_of_the_same_name_is_another(
 def test_it_starts_again_after_a_pause_that_grows(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", program(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, program())
     pauses = []
     for number in range(1, 9):
         assert shell.runs("wiki") == number
@@ -95,8 +93,7 @@ def test_it_starts_again_after_a_pause_that_grows(
 def test_it_is_gone_with_its_session_and_its_token(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", program(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, program())
     host.open("s2", cwd="/repo")
     first, _ = shell.started
     host.say(type="session.close", sessionId="s1")
@@ -106,8 +103,7 @@ def test_it_is_gone_with_its_session_and_its_token(
 
 
 def test_a_cleared_session_keeps_it(talk: Conversation, shell: EmitterShell, host: Peer) -> None:
-    shell.write("/repo", program(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, program())
     shell.starts("wiki")
     (start,) = shell.started
     host.open("s2", cwd="/repo", replaces="s1")
@@ -136,8 +132,7 @@ def test_the_file_starts_stops_and_changes_it(
 def test_the_person_stops_pauses_and_starts_it(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", program(), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, program())
     for order, state in (("emitter.pause", "paused"), ("emitter.stop", "stopped")):
         run = shell.starts("wiki")
         which = {"emitterId": of_session(talk, "s1").id}
@@ -208,8 +203,7 @@ def test_the_file_changes_what_a_tool_host_has(talk: Conversation, shell: Emitte
 def test_a_tool_host_reads_no_stream_of_the_folders_emitters(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry("watch"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("watch"))
     door(talk)
     shell.starts("watch")
     shell.says("secret", name="watch")

@@ -84,8 +84,7 @@ def test_one_that_is_closed_before_stays_as_it_is(played: GoalScene, closing: st
 
 def test_its_agent_is_not_sent_back_any_more(played: GoalScene) -> None:
     played.goal(unproven="send back", deadline=IN_AN_HOUR)
-    played.begin()
-    played.edit()
+    played.changes()
     assert played.end_turn()["decision"] == "again"
     at(played, HOUR)
     assert played.end_turn()["decision"] == "end"
@@ -93,8 +92,7 @@ def test_its_agent_is_not_sent_back_any_more(played: GoalScene) -> None:
 
 def test_while_it_is_judged_at_its_deadline_its_agent_is_not_sent_back(played: GoalScene) -> None:
     played.goal(unproven="send back", deadline=IN_AN_HOUR)
-    played.begin()
-    played.edit()
+    played.changes()
     played.shell.holds = (LookAtFolder, LookAtFiles)
     at(played, HOUR)
     assert closed(played) == []

@@ -391,8 +391,7 @@ def test_an_agent_cannot_change_it(played: FileScene, change: Json) -> None:
 def test_its_agent_is_not_sent_back_unless_the_person_switches_that_on(played: FileScene) -> None:
     played.files.write_goals("/code", TESTS, allows=True)
     (goal,) = played.of()
-    played.begin()
-    played.edit()
+    played.changes()
     assert played.end_turn()["decision"] == "end"
     played.say("goal.change", goalId=goal.id, unproven="send back")
     assert played.end_turn()["decision"] == "again"

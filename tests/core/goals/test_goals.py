@@ -34,9 +34,7 @@ def test_a_goal_is_achieved_when_all_criteria_have_passed_at_one_moment(
 
 
 def test_a_goal_on_a_session_that_is_green_is_judged_at_once(played: GoalScene) -> None:
-    played.begin()
-    played.edit()
-    played.run("pytest", 0, "2 passed in 0.01s")
+    played.checks()
     played.end()
     calls = len(played.talk.events("call.started"))
     goal = played.goal()
@@ -56,8 +54,7 @@ def test_a_goal_on_a_session_that_is_green_is_judged_at_once(played: GoalScene) 
 def test_a_goal_is_judged_by_a_check_that_failed_and_by_one_that_is_stale(
     played: GoalScene,
 ) -> None:
-    played.begin()
-    played.edit()
+    played.changes()
     played.run("pytest", 1, "1 failed in 0.01s")
     played.end()
     failed = played.goal()
@@ -77,9 +74,7 @@ def test_where_nothing_is_recorded_a_goal_is_not_judged(played: GoalScene) -> No
 
 
 def test_a_criterion_that_is_added_is_judged_at_once(played: GoalScene) -> None:
-    played.begin()
-    played.edit()
-    played.run("pytest", 0, "2 passed in 0.01s")
+    played.checks()
     played.end()
     goal = played.goal({"kind": "ran", "command": "ruff check ."})
     assert played.states(goal["id"]) == ["open"]
@@ -90,9 +85,7 @@ def test_a_criterion_that_is_added_is_judged_at_once(played: GoalScene) -> None:
 
 def test_an_achieved_goal_stays_so_and_counts_what_changed_since(played: GoalScene) -> None:
     goal = played.goal()
-    played.begin()
-    played.edit()
-    played.run("pytest", 0, "2 passed in 0.01s")
+    played.checks()
     played.verify(goal)
     played.edit("cart.py", "newer")
     played.end()
@@ -205,8 +198,7 @@ def test_what_changed_is_known_from_the_moment_the_person_calls_it_achieved(
     played: GoalScene,
 ) -> None:
     goal = played.goal()
-    played.begin()
-    played.edit()
+    played.changes()
     played.end()
     played.shell.files["by_hand.py"] = "the person's"  # before, and not looked at yet
     looks = len(played.shell.looks)
@@ -221,8 +213,7 @@ def test_what_changed_is_known_from_the_moment_the_person_calls_it_achieved(
 
 def test_what_changed_is_counted_again_after_the_session_was_resumed(played: GoalScene) -> None:
     goal = played.goal()
-    played.begin()
-    played.edit()
+    played.changes()
     played.end()
     played.shell.files["by_hand.py"] = "the person's"
     by_word(played, goal)
@@ -239,12 +230,10 @@ def test_what_changed_is_not_known_where_the_folder_could_not_be_looked_at(
     played: GoalScene, is_whole: bool
 ) -> None:
     goal = played.goal()
-    played.begin()
-    played.edit()
+    played.changes()
     played.end()
     if is_whole:  # something happens before the look is done
-        played.begin()
-        played.edit()
+        played.changes()
         played.start("make")
         played.shell.holds = (LookAtFolder,)
         by_word(played, goal)
@@ -320,9 +309,7 @@ def test_goals_outlive_clear(played: GoalScene) -> None:
     played.session = "s4"
     assert [one.id for one in played.talk.gateway.state.goals_of("s4")] == [goal["id"]]
     assert played.talk.gateway.state.goals_of("s2") == []
-    played.begin()
-    played.edit()
-    played.run("pytest", 0, "2 passed in 0.01s")
+    played.checks()
     played.verify(goal)
     assert played.states(goal["id"])[0] == "passed: "
 
@@ -342,9 +329,7 @@ def test_goals_are_there_again_when_the_session_is_resumed(played: GoalScene) ->
 
 def test_goals_outlive_a_change_of_the_ledger_with_nothing_proven(played: GoalScene) -> None:
     goal = played.goal(RAN, PERSON)
-    played.begin()
-    played.edit()
-    played.run("pytest", 0, "2 passed in 0.01s")
+    played.checks()
     played.shell.is_changed = True
     played.edit("till.py")
     played.end()
@@ -373,8 +358,7 @@ def test_criteria_that_contradict_never_pass_together(played: GoalScene) -> None
 
 def test_a_changed_check_is_unknown_until_the_person_allows_it(played: GoalScene) -> None:
     goal = played.goal({"kind": "ran", "command": "npm test"})
-    played.begin()
-    played.edit()
+    played.changes()
     played.shell.surface = SurfaceRead("b" * 64, {"package.json": "true"})
     played.run("npm test", 0)
     answer = played.verify(goal)
@@ -399,8 +383,7 @@ def test_a_check_that_could_not_be_read_at_the_opening_is_unknown_until_the_pers
     fault = "conftest.py: not read: it has more than 1 MiB"
     played.shell.surface = SurfaceRead(digest, {"conftest.py": "not read"}, fault)
     goal = played.goal(ODD, unproven="send back")
-    played.begin()
-    played.edit()
+    played.changes()
     played.shell.surface = SurfaceRead("b" * 64, {"conftest.py": "collect_ignore = ['tests']"})
     played.run("npm test", 0)
     assert played.end_turn()["decision"] == "end"  # the agent cannot mend that
@@ -415,8 +398,7 @@ def test_a_check_that_could_not_be_read_at_the_opening_is_unknown_until_the_pers
 def test_the_person_can_allow_exactly_what_cannot_be_read(played: GoalScene) -> None:
     played.shell.surface = SurfaceRead("a" * 64, {"a.py": "1"}, "b/conftest.py: not read: a link")
     goal = played.goal(ODD)
-    played.begin()
-    played.edit()
+    played.changes()
     played.run("npm test", 0)
     played.verify(goal)
     played.shell.surface = SurfaceRead("b" * 64, {"a.py": "2"}, "b/conftest.py: not read: a link")
@@ -443,8 +425,7 @@ def test_a_check_of_which_nothing_was_noted_is_unknown(played: GoalScene, kind: 
         played.talk.wait(20)
         played.open()
         why = "what its check does was not noted when the goal was opened"
-    played.begin()
-    played.edit()
+    played.changes()
     played.run("npm test", 0)
     played.verify(goal)
     assert played.states(goal["id"]) == [f"unknown: {why}"]
@@ -454,8 +435,7 @@ def test_a_check_of_which_nothing_was_noted_is_unknown(played: GoalScene, kind: 
 
 def test_a_check_that_is_no_criterion_has_no_opening(played: GoalScene) -> None:
     made = played.call("tap_create_goal", title="x", criteria=[{"id": "0", "text": "it is fast"}])
-    played.begin()
-    played.edit()
+    played.changes()
     played.run("npm test", 0)
     told = played.call("tap_verify_goal_output", goalId=made["goalId"], checks=[ODD])
     assert told["verdict"] == "verified"
@@ -463,8 +443,7 @@ def test_a_check_that_is_no_criterion_has_no_opening(played: GoalScene) -> None:
 
 def test_how_many_files_of_its_check_were_changed_is_told(played: GoalScene) -> None:
     goal = played.goal({"kind": "ran", "command": "npm test"})
-    played.begin()
-    played.edit()
+    played.changes()
     files = {f"a{at}.py": "" for at in range(30)}
     played.shell.surface = SurfaceRead("b" * 64, files)
     played.run("npm test", 0)
@@ -483,8 +462,7 @@ def test_a_criterion_does_not_inherit_from_one_that_was_taken_out(
     played.say("goal.change", goalId=goal["id"], dropCriteria=["c1"], **first)
     if second:
         played.say("goal.change", goalId=goal["id"], **second)
-    played.begin()
-    played.edit()
+    played.changes()
     played.run("gh pr checks", 0)
     played.verify(goal)
     assert "passed: " in played.states(goal["id"])

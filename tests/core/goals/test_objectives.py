@@ -108,8 +108,7 @@ def test_the_person_changes_it_in_copilot_alone(played: GoalScene, change: Json)
 
 def test_its_agent_is_never_sent_back(played: GoalScene) -> None:
     aims(played)
-    played.begin()
-    played.edit()
+    played.changes()
     assert played.end_turn()["decision"] == "end"
 
 

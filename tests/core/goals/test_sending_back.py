@@ -22,15 +22,10 @@ def goal(played: GoalScene) -> dict[str, Any]:
     return played.goal(unproven="send back")
 
 
-def worked(played: GoalScene) -> None:
-    played.begin()
-    played.edit()
-
-
 def test_an_agent_that_never_ran_the_check_is_sent_back(
     played: GoalScene, goal: dict[str, Any]
 ) -> None:
-    worked(played)
+    played.changes()
     answer = played.end_turn(message="All tests pass!")
     assert answer["decision"] == "again"
     assert "a command is unknown (never run): <criterion>pytest</criterion>" in answer["reason"]
@@ -41,7 +36,7 @@ def test_an_agent_that_never_ran_the_check_is_sent_back(
 
 
 def test_the_turn_ends_once_it_is_proven(played: GoalScene, goal: dict[str, Any]) -> None:
-    worked(played)
+    played.changes()
     played.run("pytest", 1, "1 failed, 1 passed in 0.01s")
     assert "exit 1" in played.end_turn()["reason"]
     played.run("pytest", 0, PASSED)
@@ -65,13 +60,13 @@ def test_the_name_of_a_changed_file_decides_nothing(
 def test_a_host_that_does_not_ask_before_the_end_is_named(
     played: GoalScene, goal: dict[str, Any]
 ) -> None:
-    worked(played)
+    played.changes()
     played.end()
     assert played.stands(goal["id"])["isUnasked"]
     assert played.stands(goal["id"])["unproven"] == "send back"
     lines = [one["line"]["event"] for one in played.talk.events("stream.posted")]
     assert lines[-1] == "sending back is not possible here, told instead: pytest ends with exit 0"
-    worked(played)
+    played.changes()
     played.end()
     assert len(played.talk.events("stream.posted")) == len(lines)
     played.begin()
@@ -89,7 +84,7 @@ def test_an_end_of_which_no_host_asks_says_nothing_of_it(
         played.tell("prompt.automatic", source="schedule")
         played.edit()
     else:
-        worked(played)
+        played.changes()
     if how == "failed":
         played.tell("session.error", errorType="quota", message="limit reached")
     played.end(**({"aborted": True} if how == "stopped" else {}))
@@ -98,7 +93,7 @@ def test_an_end_of_which_no_host_asks_says_nothing_of_it(
 
 def test_without_the_persons_switch_nothing_is_sent_back(played: GoalScene) -> None:
     played.goal()
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "end"
 
 
@@ -110,7 +105,7 @@ def test_an_agent_cannot_switch_it(played: GoalScene) -> None:
         criteria=[{"text": "t", "check": RAN}],
     )
     assert "unproven" not in played.stands(made["goalId"])
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "end"
 
 
@@ -123,7 +118,7 @@ def test_the_settings_can_forbid_it() -> None:
     goal = played.goal()
     refused = played.say("goal.change", goalId=goal["id"], unproven="send back")
     assert refused["code"] == "UNAUTHORIZED"
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "end"
 
 
@@ -144,7 +139,7 @@ def test_an_update_of_a_goal_is_as_good_as_a_change(
 
 def test_a_change_of_other_files_is_none(played: GoalScene) -> None:
     played.goal({**RAN, "globs": ["src/*"]}, unproven="send back")
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "end"
     played.edit("src/cart.py")
     assert played.end_turn()["decision"] == "again"
@@ -182,7 +177,7 @@ ASKING = {"type": "approval.request", "id": "r1", "kind": "userInput",
 def test_what_else_ends_a_turn(
     played: GoalScene, goal: dict[str, Any], before: dict[str, Any], event: dict[str, Any]
 ) -> None:
-    worked(played)
+    played.changes()
     if before:
         played.host.say(before, sessionId="s2")
     else:
@@ -192,15 +187,15 @@ def test_what_else_ends_a_turn(
 
 def test_a_used_up_budget_ends_the_turn(played: GoalScene) -> None:
     played.goal(unproven="send back", budget={"turns": 1})
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "again"
     played.end()
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "end"
 
 
 def test_a_late_look_lets_the_turn_end(played: GoalScene, goal: dict[str, Any]) -> None:
-    worked(played)
+    played.changes()
     played.start("sleep 1")
     played.shell.holds = (LookAtFolder,)
     played.edit("cart.py", "other")
@@ -214,9 +209,7 @@ def test_a_late_look_lets_the_turn_end(played: GoalScene, goal: dict[str, Any]) 
 
 
 def test_what_others_changed_is_not_sent_back(played: GoalScene, goal: dict[str, Any]) -> None:
-    played.begin()
-    played.edit()
-    played.run("pytest", 0, PASSED)
+    played.checks()
     played.goal(RAN, {"kind": "person", "text": "ok"}, unproven="send back")
     played.end()
     played.shell.files["cart.py"] = "by an editor"
@@ -226,14 +219,14 @@ def test_what_others_changed_is_not_sent_back(played: GoalScene, goal: dict[str,
 
 
 def test_unknown_is_sent_back_once_a_goal(played: GoalScene, goal: dict[str, Any]) -> None:
-    worked(played)
+    played.changes()
     played.run("pytest; true", 0)
     assert played.end_turn()["decision"] == "again"
     assert played.end_turn()["decision"] == "end"
 
 
 def sent_back_three_times(played: GoalScene) -> None:
-    worked(played)
+    played.changes()
     for _ in range(3):
         assert played.end_turn()["decision"] == "again"
     assert played.end_turn()["decision"] == "end"
@@ -303,14 +296,14 @@ def test_two_full_turns_in_a_row_are_only_told_from_then_on(
     sent_back_three_times(played)
     assert "unproven" not in played.stands(goal["id"])
     played.end()
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "end"
 
 
 def test_three_a_turn_are_counted_where_each_shows_as_a_turn_of_its_own(
     played: GoalScene, goal: dict[str, Any]
 ) -> None:
-    worked(played)
+    played.changes()
     assert played.end_turn()["decision"] == "again"
     for decision in ("again", "again", "end"):
         played.talk.wait(1)
@@ -321,7 +314,7 @@ def test_three_a_turn_are_counted_where_each_shows_as_a_turn_of_its_own(
 def test_the_reason_as_a_prompt_of_the_hook_goes_on_with_the_turn(
     played: GoalScene, goal: dict[str, Any]
 ) -> None:
-    worked(played)
+    played.changes()
     for decision in ("again", "again", "again", "end"):
         assert played.end_turn()["decision"] == decision
         played.talk.wait(1)
@@ -332,7 +325,7 @@ def test_the_reason_as_a_prompt_of_the_hook_goes_on_with_the_turn(
 
 
 def test_what_it_cost_is_counted(played: GoalScene, goal: dict[str, Any]) -> None:
-    worked(played)
+    played.changes()
     played.tell("assistant.usage", inputTokens=5, outputTokens=5)
     played.end_turn()
     played.tell("assistant.usage", inputTokens=3000, outputTokens=200)
@@ -363,7 +356,7 @@ def test_a_reason_is_short_and_its_texts_are_fenced() -> None:
 def reviewer(played: GoalScene) -> dict[str, Any]:
     """A goal about the ends of a subagent that works in the turn under way."""
     goal = played.goal(unproven="send back", agent="reviewer")
-    worked(played)
+    played.changes()
     for child, agent in (("c1", "reviewer"), ("c2", "explore")):
         told = {"remoteSessionId": child, "toolCallId": f"{child}-call", "agentName": agent}
         played.tell("subagent.started", **told)
@@ -390,7 +383,7 @@ def test_a_goal_that_names_an_agent_is_about_its_ends_alone(
 def test_a_goal_of_the_sessions_own_is_not_about_a_subagents_end(
     played: GoalScene, goal: dict[str, Any]
 ) -> None:
-    worked(played)
+    played.changes()
     assert played.end_turn(agentId="c1")["decision"] == "end"
     assert played.end_turn()["decision"] == "again"
 

@@ -167,8 +167,7 @@ def test_what_the_person_allowed_ends_with_the_session(person: Person) -> None:
 def test_the_person_names_one(person: Person) -> None:
     (error,) = person.order()
     assert error["message"] == "no check is known here: name one"
-    person.agent.begin()
-    person.agent.edit()
+    person.agent.changes()
     person.agent.end()
     assert person.agent.lines() == [""]
     started = person.allow(command="./verify --all")
@@ -219,9 +218,7 @@ def test_a_check_that_is_not_enough_proves_nothing(person: Person) -> None:
 
 def test_a_check_of_the_person_fails_in_a_turn_that_changed_nothing(person: Person) -> None:
     able(person)
-    person.agent.begin()
-    person.agent.edit()
-    person.agent.run("pytest", 0, PASSED)
+    person.agent.checks()
     person.agent.end()
     person.agent.begin("explain")
     person.agent.end()
@@ -235,8 +232,7 @@ def test_a_check_of_the_person_fails_in_a_turn_that_changed_nothing(person: Pers
 
 def test_a_part_that_the_person_has_named_is_whole() -> None:
     person = Person(Conversation(Settings(checks=Checking(commands=("pytest tests/a",)))))
-    person.agent.begin()
-    person.agent.edit()
+    person.agent.changes()
     person.agent.end()
     person.allow()
     assert person.ends(0, PASSED)["outcome"] == "passed"
@@ -397,8 +393,7 @@ def test_names_of_files_stay_data(person: Person) -> None:
 
 def test_nothing_is_sent_where_no_check_is_known(person: Person) -> None:
     able(person)
-    person.agent.begin()
-    person.agent.edit()
+    person.agent.changes()
     person.agent.end()
     error = person.tower.error(type="proof.sendBack", id="b", sessionId="s2")
     assert error["message"] == "no check is known here: name one"
@@ -406,9 +401,7 @@ def test_nothing_is_sent_where_no_check_is_known(person: Person) -> None:
 
 def test_nothing_is_sent_where_nothing_is_missing(person: Person) -> None:
     able(person)
-    person.agent.begin()
-    person.agent.edit()
-    person.agent.run("pytest", 0, PASSED)
+    person.agent.checks()
     person.agent.end()
     error = person.tower.error(type="proof.sendBack", id="b", sessionId="s2")
     assert error["message"] == "nothing is missing"

@@ -23,9 +23,7 @@ def agent(scene: Scene) -> Agent:
 
 def checked(agent: Agent) -> None:
     """A turn changes a file, and checks it."""
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     assert agent.stands == CHECKED
 
@@ -59,8 +57,7 @@ def test_a_run_that_fails_in_a_later_turn(agent: Agent) -> None:
 def test_the_tests_are_run_in_the_turn_after(
     agent: Agent, code: int, output: str, stands: str, checked_in: int | None
 ) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.end()
     assert agent.stands == "done: no check known here; v names one"
     assert agent.lines() == [""]
@@ -87,8 +84,7 @@ def test_an_editor_between_turns(agent: Agent) -> None:
 
 
 def test_the_session_s_own_command_writes_behind_the_end(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     id_ = agent.start("./generate.sh")
     agent.ended(id_, None, "<command started>", isBehind=True)
     agent.run("pytest", 0, PASSED)
@@ -109,8 +105,7 @@ def test_the_session_s_own_command_writes_behind_the_end(agent: Agent) -> None:
 def test_a_check_in_the_background_ends_behind_the_end(
     agent: Agent, code: int, output: str, stands: str
 ) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     id_ = agent.start("pytest")
     agent.ended(id_, None, "<command started>", isBehind=True, id="3")
     agent.end()
@@ -130,8 +125,7 @@ def sub(agent: Agent, name: str, **data: Any) -> None:
 
 
 def test_a_subagent_goes_on_behind_the_end(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     sub(agent, "started")
     agent.run("pytest", 0, PASSED)
     agent.end()
@@ -160,9 +154,7 @@ def test_a_subagent_goes_on_behind_the_end(agent: Agent) -> None:
 
 
 def test_the_next_prompt_comes_while_a_subagent_works(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     sub(agent, "started")
     agent.begin("more")
     assert agent.lines() == ["unchecked: reviewer still works", ""]
@@ -171,8 +163,7 @@ def test_the_next_prompt_comes_while_a_subagent_works(agent: Agent) -> None:
 
 
 def test_a_subagent_that_changes_nothing_leaves_it_checked(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     sub(agent, "started")
     agent.run("pytest", 0, PASSED)
     agent.end()
@@ -222,8 +213,7 @@ def test_what_commands_changed_is_done_also_where_no_check_is_known(agent: Agent
 def test_a_session_stays_done_when_the_turn_that_changed_files_is_kept_no_longer(
     agent: Agent,
 ) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.end()
     for _ in range(limits.TURNS):
         agent.begin("why?")

@@ -69,6 +69,16 @@ class Agent:
         changes = [{"path": f"/code/{path}", "added": 1, "removed": 0}]
         self.tell("tool.execution_complete", tool="edit", toolCallId=id_, changes=changes)
 
+    def changes(self) -> None:
+        """A turn begins, and changes a file."""
+        self.begin()
+        self.edit()
+
+    def checks(self) -> None:
+        """A turn begins, changes a file, and its tests pass."""
+        self.changes()
+        self.run("pytest", 0, PASSED)
+
     def lines(self) -> list[str]:
         """Return what each turn's head shows now."""
         turns = self.talk.gateway.state.turns[self.session].turns
@@ -98,8 +108,7 @@ def agent(scene: Scene) -> Agent:
 
 
 def test_checked_after_the_last_change(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.run("pytest -q", 0, PASSED)
     agent.end()
     assert agent.lines() == ["checked: pytest, 2 tests, after the last change"]
@@ -130,8 +139,7 @@ def test_a_turn_says_its_end(agent: Agent) -> None:
 
 
 def test_a_later_turn_that_checks_is_named(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.run("ruff check .", 1, "Found 1 error.")
     agent.end()
     agent.begin()
@@ -144,9 +152,7 @@ def test_a_later_turn_that_checks_is_named(agent: Agent) -> None:
 
 
 def test_an_editor_between_turns_is_outside(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     agent.shell.files["till.py"] = "typed"
     agent.begin()
@@ -156,8 +162,7 @@ def test_an_editor_between_turns_is_outside(agent: Agent) -> None:
 
 
 def test_a_background_command_tells_its_code_later(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     id_ = agent.start("pytest")
     agent.ended(id_, None, "<command started>", isBehind=True)
     agent.end()
@@ -176,8 +181,7 @@ def test_a_providers_tool_called_bash_proves_nothing(scene: Scene) -> None:
     agent.session = "s3"
     agent.host.open("s3", shellTools=["greet"], cwd="/code")
     agent.talk.provider("s3", name="other")
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.ended(agent.start("pytest", "greet"), 0, PASSED)
     agent.end()
     assert agent.lines() == [""]
@@ -186,18 +190,14 @@ def test_a_providers_tool_called_bash_proves_nothing(scene: Scene) -> None:
 def test_of_a_host_that_names_no_shells_nothing_is_kept(scene: Scene) -> None:
     agent = Agent(scene)
     agent.session = "s1"
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     assert agent.lines() == [""]
     assert "s1" not in agent.shell.ledgers
 
 
 def test_nothing_is_shown_before_it_is_on_the_disk(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.shell.holds = (KeepFacts,)
     agent.end()
     assert agent.lines() == [""]
@@ -206,8 +206,7 @@ def test_nothing_is_shown_before_it_is_on_the_disk(agent: Agent) -> None:
 
 
 def test_a_look_that_something_happened_beside_is_of_no_use(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.shell.holds = (LookAtFolder,)
     agent.run("pytest", 0, PASSED)
     agent.edit("till.py")
@@ -220,8 +219,7 @@ def test_a_look_that_something_happened_beside_is_of_no_use(agent: Agent) -> Non
 def test_a_look_after_a_check_may_show_what_a_later_edit_has_written(
     agent: Agent, path: str
 ) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.shell.holds = (LookAtFolder,)
     agent.run("pytest", 0, PASSED)
     agent.tell("tool.execution_start", tool="edit", toolCallId="e1", args={"path": path})
@@ -234,8 +232,7 @@ def test_a_look_after_a_check_may_show_what_a_later_edit_has_written(
 
 
 def test_a_look_that_had_to_wait_is_not_of_the_check_before_an_edit(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.shell.holds = (LookAtFolder,)
     agent.edit("shop.py")
     agent.run("pytest", 0, PASSED)
@@ -308,8 +305,7 @@ def test_what_an_editor_changed_before_a_turn_is_not_the_turn_s(agent: Agent) ->
 
 
 def test_what_did_not_run_has_not_failed(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.run("make tests", 2, "make: *** No rule to make target 'tests'.  Stop.")
     agent.end()
     why = "its script or target is not there"
@@ -322,8 +318,7 @@ def test_what_did_not_run_has_not_failed(agent: Agent) -> None:
 
 
 def test_checks_side_by_side(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     first, second = agent.start("ruff check ."), agent.start("pytest")
     agent.ended(first, 0, "All checks passed!")
     agent.ended(second, 0, PASSED)
@@ -332,9 +327,7 @@ def test_checks_side_by_side(agent: Agent) -> None:
 
 
 def test_the_next_turn_does_not_wait(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.edit("till.py")
     agent.shell.holds = (LookAtFolder,)
     agent.end()
@@ -344,9 +337,7 @@ def test_the_next_turn_does_not_wait(agent: Agent) -> None:
 
 
 def test_after_a_restart_it_is_the_same(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     begun = agent.talk.gateway.state.turns["s2"].turns[0].told()
     again = restarted(agent)
@@ -383,9 +374,7 @@ def test_the_ledger_grows_by_what_changed_and_reads_back_as_it_was(agent: Agent)
 
 
 def test_a_ledger_of_whole_states_is_read_on(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     former, history = ledger.ProofLedger("s2"), FactHistory()
     lines = b""
     for told in agent.facts:
@@ -406,8 +395,7 @@ def test_a_ledger_of_whole_states_is_read_on(agent: Agent) -> None:
 
 
 def test_an_earlier_tapui_does_not_take_changed_states_for_empty_ones(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     known = typing.get_args(AnyFact)
     former = Union[tuple(one for one in known if one is not FolderChangeSeen)]  # noqa: UP007
     (told,) = (one for one in agent.facts if isinstance(one, FolderChangeSeen))
@@ -416,9 +404,7 @@ def test_an_earlier_tapui_does_not_take_changed_states_for_empty_ones(agent: Age
 
 
 def test_what_the_records_say_of_proof_is_not_believed(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     begun = agent.talk.gateway.state.turns["s2"].turns[0].told()
     again = restarted(agent)
@@ -429,8 +415,7 @@ def test_what_the_records_say_of_proof_is_not_believed(agent: Agent) -> None:
 
 
 def test_a_command_that_tapui_did_not_see_end(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.start("pytest")
     again = restarted(agent)
     again.open()
@@ -441,9 +426,7 @@ def test_a_command_that_tapui_did_not_see_end(agent: Agent) -> None:
 
 
 def test_a_ledger_that_something_else_changed(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     agent.shell.is_changed = True
     agent.begin()
@@ -462,9 +445,7 @@ def unbelieved(agent: Agent) -> list[tuple[str | None, str]]:
 
 
 def test_a_ledger_that_was_changed_last_is_noticed_when_the_session_ends(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     assert agent.lines() == ["checked: pytest, 2 tests, after the last change"]
     agent.shell.is_changed = True
@@ -476,9 +457,7 @@ def test_a_ledger_that_was_changed_last_is_noticed_when_the_session_ends(agent: 
 
 
 def test_a_ledger_that_was_changed_last_is_noticed_when_the_gateway_ends(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
-    agent.run("pytest", 0, PASSED)
+    agent.checks()
     agent.end()
     agent.shell.is_changed = True
     agent.talk.tell(agent.talk.gateway.proof.check)
@@ -501,8 +480,7 @@ def test_a_ledger_that_is_as_it_was_is_let_go(agent: Agent) -> None:
 
 
 def test_a_ledger_that_does_not_hold_together_is_not_believed(agent: Agent) -> None:
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.run("pytest", 1, FAILED)
     agent.end()
     again = restarted(agent)
@@ -510,8 +488,7 @@ def test_a_ledger_that_does_not_hold_together_is_not_believed(agent: Agent) -> N
     again.shell.ledgers["s2"] = kept.replace(b'"code":1', b'"code":0')
     assert kept != again.shell.ledgers["s2"]
     again.open()
-    again.begin()
-    again.edit()
+    again.changes()
     again.end()
     assert again.lines() == [""]
     (notice,) = again.tower.hear_of("tower.notice")
@@ -532,8 +509,7 @@ def test_a_full_disk_proves_nothing(agent: Agent) -> None:
 def test_what_happens_while_the_ledger_is_read_is_kept(scene: Scene) -> None:
     scene.talk.proof.holds = (OpenLedger,)
     agent = Agent(scene)
-    agent.begin()
-    agent.edit()
+    agent.changes()
     agent.run("pytest", 1, FAILED)
     agent.shell.release()
     agent.end()

@@ -14,8 +14,7 @@ class Monitor:
     def __init__(self, talk: Conversation, shell: EmitterShell, host: Peer) -> None:
         self.talk, self.shell, self.host = talk, shell, host
         talk.tools()
-        shell.write("/repo", entry("watch"), allows=True)
-        host.open("s1", cwd="/repo")
+        shell.opens(host, entry("watch"))
         self.run = shell.starts()
         self._asked = 0
 

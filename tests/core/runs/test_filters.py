@@ -9,15 +9,10 @@ from tests.core.runner import EmitterShell, entry, of, rules
 RULES = [{"match": "error", "outcome": "inject"}, {"match": ".*", "outcome": "drop"}]
 
 
-def begin(shell: EmitterShell, host: Peer, **plan: object) -> None:
-    shell.write("/repo", entry(**plan), allows=True)
-    host.open("s1", cwd="/repo")
-
-
 def test_a_filter_is_changed_while_the_command_runs(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host, rules=rules(("x", "drop")))
+    shell.opens(host, entry(rules=rules(("x", "drop"))))
     run = shell.starts()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
     (change,) = shell.filters
@@ -30,7 +25,7 @@ def test_a_filter_is_changed_while_the_command_runs(
 def test_the_changed_filter_is_that_of_the_next_run_until_the_entry_changes(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host, kind="timed", every=60)
+    shell.opens(host, entry(kind="timed", every=60))
     shell.starts()
     shell.ends()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
@@ -47,7 +42,7 @@ def test_the_changed_filter_is_that_of_the_next_run_until_the_entry_changes(
 def test_a_filter_that_the_runner_refuses_is_told(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     run = shell.starts()
     tower.say(type="emitter.filter", rules=RULES, **of(talk))
     talk.tell(talk.gateway.runs.reported, RunFiltered(run, 1, "no"))
@@ -59,7 +54,7 @@ def test_a_filter_that_the_runner_refuses_is_told(
 def test_a_filter_that_cannot_be_is_refused(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer, what: str
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     for given, code in (
         ([{"match": "(", "outcome": "keep"}], "INVALID_JSON"),
@@ -73,8 +68,7 @@ def test_a_filter_that_cannot_be_is_refused(
 def test_rules_are_tried_on_the_output_that_the_stream_has(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", entry("a", stream="ops"), entry("b", stream="ops"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("a", stream="ops"), entry("b", stream="ops"))
     shell.starts("a")
     shell.starts("b")
     shell.says("fine", "an error", name="a")
@@ -99,7 +93,7 @@ def test_rules_are_tried_on_the_output_that_the_stream_has(
 def test_rules_that_could_not_be_tried_are_told(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     tower.say(type="emitter.try", id="t", rules=RULES, **of(talk))
     tried = RulesTried(0, error="the runner ended")
@@ -111,6 +105,6 @@ def test_rules_that_could_not_be_tried_are_told(
 def test_a_prompt_has_no_filter(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    begin(shell, host, kind="oneTime", prompt="Look.", auto_start=False)
+    shell.opens(host, entry(kind="oneTime", prompt="Look.", auto_start=False))
     error = tower.error(type="emitter.filter", rules=RULES, **of(talk))
     assert error["message"] == "emitter 'watch' sends a prompt: there is nothing to filter"

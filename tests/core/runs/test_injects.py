@@ -15,8 +15,7 @@ LAST = "Only react if the update matters to the current task."
 def begin(shell: EmitterShell, host: Peer, *names: str, **plan: Any) -> None:
     """Start emitters in session `s1`."""
     names = names or ("watch",)
-    shell.write("/repo", *(entry(name, **plan) for name in names), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, *(entry(name, **plan) for name in names))
     for name in names:
         shell.starts(name)
     host.hear()

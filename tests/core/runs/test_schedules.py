@@ -37,8 +37,7 @@ def turn(host: Peer, session: str = "s1") -> None:
 def test_the_next_run_begins_an_interval_after_the_end_of_the_last(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     shell.starts()
     talk.wait(500)
     assert shell.runs() == 1, "a run never overlaps itself"
@@ -56,8 +55,7 @@ def test_the_next_run_begins_an_interval_after_the_end_of_the_last(
 def test_what_a_schedule_says_once_is_said_once(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", timed(300), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(300))
     for _ in range(3):
         shell.starts()
         shell.ends()
@@ -69,8 +67,7 @@ def test_what_a_schedule_says_once_is_said_once(
 def test_every_run_counts_to_the_most_runs(
     talk: Conversation, shell: EmitterShell, host: Peer, end: dict[str, Any]
 ) -> None:
-    shell.write("/repo", timed(1, max_runs=3), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(1, max_runs=3))
     for _ in range(3):
         shell.starts()
         shell.ends(**end)
@@ -84,8 +81,7 @@ def test_every_run_counts_to_the_most_runs(
 def test_failures_in_a_row_make_the_pauses_longer_until_a_run_succeeds(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     pauses = []
     for code in (1, 1, 1, 1, 1, 0, 1):
         shell.starts()
@@ -102,8 +98,7 @@ def test_failures_in_a_row_make_the_pauses_longer_until_a_run_succeeds(
 def test_an_interval_that_is_longer_than_the_longest_pause_stays_as_it_is(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", timed(3600), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(3600))
     for _ in range(3):
         shell.starts()
         shell.ends(code=1)
@@ -118,8 +113,7 @@ def test_long_intervals_are_as_long_as_they_are(
     talk: Conversation, shell: EmitterShell, host: Peer, days: int
 ) -> None:
     talk.ids.timestamp = lambda now: f"{now:.0f}"  # type: ignore[method-assign]
-    shell.write("/repo", timed(days * 86400), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(days * 86400))
     shell.starts()
     shell.ends()
     talk.wait(days * DAY - 1)
@@ -131,8 +125,7 @@ def test_long_intervals_are_as_long_as_they_are(
 def test_a_clock_that_jumps_ahead_leads_to_one_run(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     shell.starts()
     shell.ends()
     talk.now += 10 * 3600
@@ -144,8 +137,7 @@ def test_a_clock_that_jumps_ahead_leads_to_one_run(
 def test_a_command_that_runs_once_is_complete_or_has_failed(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry("a", kind="oneTime"), entry("b", kind="oneTime"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("a", kind="oneTime"), entry("b", kind="oneTime"))
     shell.starts("a")
     shell.starts("b")
     shell.ends("a")
@@ -159,8 +151,7 @@ def test_a_command_that_runs_once_is_complete_or_has_failed(
 def test_what_was_lost_with_the_runner_runs_again_after_a_pause_that_grows(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", entry("a"), timed(60, name="b"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, entry("a"), timed(60, name="b"))
     shell.starts("a")
     shell.starts("b")
     shell.says("kept", name="a")
@@ -183,8 +174,7 @@ def test_what_was_lost_with_the_runner_runs_again_after_a_pause_that_grows(
 def test_a_pause_lets_a_run_go_on_to_its_end(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     shell.starts()
     tower.say(type="emitter.pause", **of(talk))
     assert (shell.shown().state, shell.shown().why) == ("running", "it pauses after this run")
@@ -199,8 +189,7 @@ def test_a_pause_lets_a_run_go_on_to_its_end(
 def test_a_pause_of_what_waits_takes_its_next_run_away(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     shell.starts()
     shell.ends()
     tower.say(type="emitter.pause", **of(talk))
@@ -215,8 +204,7 @@ def test_a_pause_of_what_waits_takes_its_next_run_away(
 def test_a_run_can_be_had_now_and_only_one(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     shell.starts()
     assert tower.error(type="emitter.run", **of(talk))["message"] == "emitter 'watch' is running"
     shell.ends()
@@ -232,8 +220,7 @@ def test_a_run_can_be_had_now_and_only_one(
 def test_what_cannot_run_for_a_while_is_tried_again(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", timed(60), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, timed(60))
     shell.starts()
     shell.ends()
     shell.faults["watch"] = "its folder is not there"
@@ -266,8 +253,7 @@ def test_a_prompt_is_sent_once(talk: Conversation, shell: EmitterShell, host: Pe
 def test_a_prompt_that_runs_once_waits_for_a_session_that_is_busy(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", prompt("oneTime", auto_start=False), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, prompt("oneTime", auto_start=False))
     host.event("s1", "assistant.turn_start")
     tower.say(type="emitter.start", **of(talk))
     assert (sent(host), shell.shown().state) == ([], "queued")
@@ -376,8 +362,7 @@ def test_a_prompt_without_an_end_is_held_by_the_brake(
 def test_a_prompt_that_the_host_cannot_send_has_failed(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", prompt("oneTime"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, prompt("oneTime"))
     host.say(type="session.sent", sessionId="s1", ok=False, error="no")
     shown = shell.shown()
     assert (shown.state, shown.error) == ("error", "the session's host could not send the prompt")
@@ -386,8 +371,7 @@ def test_a_prompt_that_the_host_cannot_send_has_failed(
 def test_a_prompt_that_waits_is_not_sent_once_it_is_stopped(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
-    shell.write("/repo", prompt("oneTime", auto_start=False), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, prompt("oneTime", auto_start=False))
     host.event("s1", "assistant.turn_start")
     tower.say(type="emitter.start", **of(talk))
     tower.say(type="emitter.stop", **of(talk))
@@ -417,8 +401,7 @@ def test_a_cron_expression_waits_for_its_time_and_then_for_the_next(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
     begin_at_midnight(talk)
-    shell.write("/repo", cron("*/15 9-17 * * *"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, cron("*/15 9-17 * * *"))
     assert (shell.runs(), at(talk, shell)) == (0, ("waiting", "09:00"))
     assert shell.shown().cron == "*/15 9-17 * * *"
     talk.wait(9 * 3600 - 1)
@@ -450,8 +433,7 @@ def test_it_can_be_run_now_and_goes_on_with_its_times(
     talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer
 ) -> None:
     begin_at_midnight(talk)
-    shell.write("/repo", cron("0 9 * * *", auto_start=False), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, cron("0 9 * * *", auto_start=False))
     tower.say(type="emitter.run", **of(talk))
     shell.starts()
     shell.ends()
@@ -469,8 +451,7 @@ def test_a_calendar_that_is_set_moves_the_run(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
     begin_at_midnight(talk)
-    shell.write("/repo", cron("0 9 * * *"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, cron("0 9 * * *"))
     talk.ids.set_back = -9 * 3600.0  # the machine slept
     talk.wait(limits.CRON_LOOK)
     assert shell.runs() == 1
@@ -490,8 +471,7 @@ def test_a_prompt_whose_time_comes_while_the_session_is_busy_is_left_out(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
     begin_at_midnight(talk)
-    shell.write("/repo", cron("0 * * * *", prompt="Look again."), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, cron("0 * * * *", prompt="Look again."))
     host.event("s1", "assistant.turn_start")
     talk.wait(3600)
     assert (sent(host), at(talk, shell)) == ([], ("waiting", "02:00"))
@@ -506,7 +486,6 @@ def test_a_prompt_whose_time_comes_while_the_session_is_busy_is_left_out(
 def test_one_that_never_comes_is_an_error(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    shell.write("/repo", cron("0 0 30 2 *"), allows=True)
-    host.open("s1", cwd="/repo")
+    shell.opens(host, cron("0 0 30 2 *"))
     assert shell.shown().state == "error"
     assert shell.shown().why == "the time of its cron expression never comes: 0 0 30 2 *"

@@ -15,15 +15,10 @@ def spans(talk: Conversation, name: str) -> list[Json]:
     return [one["span"] for one in talk.events("span.ended") if one["span"]["name"] == name]
 
 
-def begin(shell: EmitterShell, host: Peer, **plan: object) -> None:
-    shell.write("/repo", entry(**plan), allows=True)
-    host.open("s1", cwd="/repo")
-
-
 def test_a_run_is_a_span_with_its_counts_and_nothing_that_it_said(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host, kind="timed", every=60)
+    shell.opens(host, entry(kind="timed", every=60))
     shell.starts()
     shell.says("a secret")
     shell.says("another", outcome="surface")
@@ -52,7 +47,7 @@ def test_a_run_is_a_span_with_its_counts_and_nothing_that_it_said(
 
 
 def test_how_runs_end(talk: Conversation, shell: EmitterShell, host: Peer, tower: Peer) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     for end in ({"code": 0}, {"signal": "SIGSEGV"}, {"error": "cannot"}):
         shell.starts()
         shell.ends(**end)
@@ -75,7 +70,7 @@ def test_how_runs_end(talk: Conversation, shell: EmitterShell, host: Peer, tower
 def test_what_is_sent_is_a_child_of_its_run_and_the_turn_is_of_its_trace(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     shell.says("it failed", outcome="inject")
     host.event("s1", "user.message", content="it failed")
@@ -91,7 +86,7 @@ def test_what_is_sent_is_a_child_of_its_run_and_the_turn_is_of_its_trace(
 def test_a_prompts_run_is_a_span_until_the_session_has_it(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host, kind="oneTime", prompt="Look.")
+    shell.opens(host, entry(kind="oneTime", prompt="Look."))
     talk.wait(0.25)
     host.event("s1", "assistant.turn_start")
     (run,), (dispatch,) = spans(talk, "emitter"), spans(talk, "dispatch")
@@ -103,7 +98,7 @@ def test_without_traces_there_are_no_spans() -> None:
     talk = Conversation(Settings(records=Records(traces=False)))
     talk.runner.begin()
     host = talk.host()
-    begin(talk.runner, host)
+    talk.runner.opens(host, entry())
     talk.runner.starts()
     talk.runner.ends()
     assert talk.events("span.ended") == []
@@ -124,7 +119,7 @@ def metadata(talk: Conversation) -> list[Json]:
 def test_lines_say_which_run_they_are_from(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host, kind="timed", every=60)
+    shell.opens(host, entry(kind="timed", every=60))
     for number in (1, 2):
         shell.starts()
         shell.says(f"line {number}", source="stderr")
@@ -146,7 +141,7 @@ def test_lines_say_which_run_they_are_from(
 def test_a_line_that_is_of_no_run_names_none(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host, kind="timed", every=60)
+    shell.opens(host, entry(kind="timed", every=60))
     shell.starts()
     shell.ends()
     shell.faults["watch"] = "its folder is gone"
@@ -157,7 +152,7 @@ def test_a_line_that_is_of_no_run_names_none(
 
 
 def test_a_batch_of_lines_is_one_span(talk: Conversation, shell: EmitterShell, host: Peer) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     shell.says("one", "two")
     talk.wait(0.25)
@@ -182,7 +177,7 @@ def test_a_batch_of_lines_is_one_span(talk: Conversation, shell: EmitterShell, h
 def test_batches_beyond_the_bound_join_the_next(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     for number in range(1, limits.MAX_ROUTE_SPANS + 11):
         shell.says("x")
@@ -199,7 +194,7 @@ def test_batches_beyond_the_bound_join_the_next(
 def test_many_lines_leave_room_for_other_spans(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     for number in range(1, limits.MAX_SPANS + 1):
         shell.says("x")
@@ -225,7 +220,7 @@ def test_many_lines_leave_room_for_other_spans(
 def test_a_run_that_failed_tells_its_code_and_its_last_error(
     talk: Conversation, shell: EmitterShell, host: Peer, last_error: str, error: str
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     shell.ends(code=1, last_error=last_error)
     assert spans(talk, "emitter")[0]["error"] == error
@@ -234,7 +229,7 @@ def test_a_run_that_failed_tells_its_code_and_its_last_error(
 def test_a_run_that_went_well_tells_no_error(
     talk: Conversation, shell: EmitterShell, host: Peer
 ) -> None:
-    begin(shell, host)
+    shell.opens(host, entry())
     shell.starts()
     shell.ends(code=0, last_error="a warning")
     assert "error" not in spans(talk, "emitter")[0]
