@@ -9,7 +9,6 @@ Json = dict[str, Any]
 
 LONG = "x" * 65_537
 DENY: Json = {"action": "deny", "match": {"tool": "bash"}}
-GATE: Json = {"action": "gate", "gateId": "g", "match": {"tool": "bash"}}
 
 
 @dataclass(frozen=True)

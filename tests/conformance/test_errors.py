@@ -1,18 +1,14 @@
 """Each code of the error table, from a socket: message, state before, exact answer, state after."""
 
-import asyncio
 import json
 
 import pytest
 
-from tapui.core.emitters.introduction import USUAL
 from tapui.wire.errors import ErrorCode
-from tests.conformance.cases import CASES, GATE, Case, Json, hello, push
+from tests.conformance.cases import CASES, Case, Json, hello
 from tests.conformance.scene import Scene, heard_until_now, state_of
-from tests.rig.peers import GREET, Peer, Provider
-from tests.rig.waiting import HUNG
+from tests.rig.peers import Peer
 
-STREAMS = 20
 BEFORE = {"client": "AwaitHello", "tower": "Tower", "host": "Host"}
 """The states of those who are no providers."""
 
@@ -69,32 +65,6 @@ async def test_a_refusal(scene: Scene, case: Case) -> None:
         assert await peer.closed() == case.closes
 
 
-async def pushed(peer: Peer, stream: str) -> Json | None:
-    """Push, as soon as the budget allows it; return the refusal, if it was refused."""
-    async with asyncio.timeout(HUNG):
-        while True:
-            await peer.send(push(stream=stream))
-            heard, _ = await heard_until_now(peer)
-            refusal = next((one for one in heard if one["type"] == "error"), None)
-            if refusal is None or refusal["code"] != "RATE_LIMITED":
-                return refusal
-
-
-async def test_the_twenty_first_stream(scene: Scene) -> None:
-    provider = await scene.provider()
-    for number in range(STREAMS):
-        assert await pushed(provider, f"s{number}") is None
-    assert await pushed(provider, "s0") is None
-    assert await pushed(provider, "one more") == {
-        "type": "error",
-        "code": "PAYLOAD_TOO_LARGE",
-        "message": "a provider may have at most 20 streams",
-        "replyTo": "push",
-        "providerId": provider.id,
-    }
-    assert await state_of(provider) == "Bound"
-
-
 def test_every_code_has_a_case() -> None:
     elsewhere = {"UNKNOWN_TYPE", "AUTH_FAILED", "DUPLICATE_INSTANCE"}
     for_a_full_disk = {"INTERNAL"}
@@ -135,48 +105,6 @@ async def test_an_identity_that_is_taken(scene: Scene) -> None:
     assert (after, await state_of(first)) == ("AwaitHello", "Bound")
 
 
-@pytest.mark.parametrize(
-    "answer", ["{}", '{"callId":7}', '{"callId":"CALL","decision":"maybe"}', '{"decision":[]}']
-)
-async def test_nonsense_from_a_gate_denies(scene: Scene, answer: str) -> None:
-    provider = await scene.provider()
-    await provider.send({"type": "hooks.update", "onPreToolUse": [GATE], "requestId": "r"})
-    await provider.expect("ack")
-    asked = {"type": "hook.preToolUse", "id": "k", "sessionId": scene.session, "tool": "bash"}
-    await scene.host.send(asked)
-    check = await provider.expect("gate.check")
-    fields = json.loads(answer.replace("CALL", check["callId"]))
-    await provider.send({**fields, "type": "gate.result"})
-    assert (await provider.expect("error"))["code"] == "INVALID_JSON"
-    assert await scene.host.expect("hook.decision", id="k") == {
-        "type": "hook.decision",
-        "id": "k",
-        "decision": "deny",
-        "reason": "Gate provider 'greeter' sent a malformed answer.",
-    }
-    assert await state_of(provider) == "Bound"
-
-
-async def test_nonsense_from_a_transform_changes_nothing(scene: Scene) -> None:
-    provider = await scene.provider()
-    transforms = {"tone": {"action": "callback"}}
-    await provider.send({"type": "hooks.update", "transforms": transforms, "requestId": "r"})
-    await provider.expect("ack")
-    prompt = {"type": "prompt.submitted", "id": "q", "sessionId": scene.session, "prompt": "p"}
-    await scene.host.send({**prompt, "sections": {"tone": "calm"}})
-    request = await provider.expect("transform.request", section="tone", current="calm")
-    await provider.send({"type": "transform.result", "callId": request["callId"], "content": 7})
-    assert (await provider.expect("error"))["code"] == "INVALID_JSON"
-    prepared = await scene.host.expect("prompt.prepared", id="q")
-    assert prepared == {
-        "type": "prompt.prepared",
-        "id": "q",
-        "context": [USUAL],
-        "sections": {"tone": "calm"},
-    }
-    assert await state_of(provider) == "Bound"
-
-
 async def test_answers_to_what_nobody_asked_are_ignored(scene: Scene) -> None:
     provider = await scene.provider()
     await heard_until_now(provider)
@@ -184,39 +112,3 @@ async def test_answers_to_what_nobody_asked_are_ignored(scene: Scene) -> None:
     await provider.send({"type": "transform.result", "callId": "none", "content": "c"})
     await provider.send({"type": "tool.result", "id": "none", "data": 1})
     assert await heard_until_now(provider) == ([], "Bound")
-
-
-async def test_the_eleventh_call_that_waits_for_a_place_is_refused(scene: Scene) -> None:
-    provider = await scene.provider(tools=[GREET], concurrency={"max": 1})
-    for number in range(12):
-        await scene.host.invoke(scene.session, "greet", id_=f"i{number}")
-    assert await scene.host.expect("tool.outcome") == {
-        "type": "tool.outcome",
-        "id": "i11",
-        "error": "10 calls wait for provider 'greeter' already",
-        "errorCode": "RATE_LIMITED",
-    }
-    for number in range(11):
-        await provider.answer(data=number)
-        assert (await scene.host.expect("tool.outcome", id=f"i{number}"))["data"] == number
-
-
-async def test_an_instance_that_is_not_there(scene: Scene) -> None:
-    await scene.provider(tools=[GREET], instance="one")
-    await scene.host.invoke(scene.session, "greet", {"target": "two"})
-    assert await scene.host.expect("tool.outcome") == {
-        "type": "tool.outcome",
-        "id": "i1",
-        "error": "no instance 'two'; there are: one",
-        "errorCode": "NOT_FOUND",
-    }
-
-
-async def test_a_broadcast_reaches_every_session_of_a_provider_of_all(scene: Scene) -> None:
-    other = f"{scene.session}-b"
-    await scene.host.open(other)
-    everywhere: Provider = await scene.internal(session="all", name=f"all-{scene.session}")
-    await everywhere.send(push(level="surface", event="to all", broadcast=True))
-    for session in (scene.session, other):
-        line = await scene.host.expect("session.log", sessionId=session)
-        assert line["message"] == f"all-{scene.session}@all-{scene.session}: to all"

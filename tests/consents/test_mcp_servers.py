@@ -227,14 +227,6 @@ def test_consent_is_of_one_folder_and_one_name(
     assert not asked(consents, replace(entry, name="another")).why
 
 
-def test_damage_allows_nothing(consents: ServerConsents, repo: Path, tmp_path: Path) -> None:
-    entry = entry_of(repo, ENTRY)
-    consents.allow(asked(consents, entry))
-    (tmp_path / "state" / "mcp" / "consents.json").write_text("{")
-    assert isinstance(consents.standing(entry), Proposal)
-    assert "damaged" in consents.damage
-
-
 def test_the_persons_own_servers_need_none(consents: ServerConsents, repo: Path) -> None:
     own = replace(entry_of(repo, ENTRY), source="own", folder=None)
     assert isinstance(consents.standing(own), Consented)

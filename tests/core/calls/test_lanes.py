@@ -1,5 +1,7 @@
 """Concurrency limits, filters, queries, prompts, broadcasts, subscriptions, scoped tokens."""
 
+import json
+
 import pytest
 
 from tests.core.conftest import Scene
@@ -44,6 +46,7 @@ def test_more_than_ten_waiting_calls_are_refused(talk: Conversation, host: Peer)
         host.invoke("s1", id_=f"i{number}")
     (outcome,) = host.hear_of("tool.outcome")
     assert (outcome["id"], outcome["errorCode"]) == ("i11", "RATE_LIMITED")
+    assert outcome["error"] == "10 calls wait for provider 'greeter' already"
 
 
 def test_waiting_call_is_aborted_without_a_word_to_the_provider(
@@ -211,6 +214,10 @@ def test_subscribers_get_events_in_the_documents_shape(talk: Conversation, host:
     assert greet["data"]["provider"] == "greeter"
     assert greet["data"]["args"] == {"name": "Ada"}
     assert greet["data"]["result"] == {"type": "success", "output": "hello"}
+    host.invoke("s1", id_="i2")
+    provider.result(provider.take_call(), data={"n": [1, 2]})
+    output = listener.hear_one("session.event")["data"]["result"]["output"]
+    assert json.loads(output) == {"n": [1, 2]}
 
 
 def test_scoped_token_is_good_for_its_session_alone(talk: Conversation, host: Peer) -> None:

@@ -275,7 +275,8 @@ def test_an_answer_that_names_another_gate_is_ignored(talk: Conversation) -> Non
     checks = {one["gateId"]: one["callId"] for one in provider.hear_of("gate.check")}
     for gate in ("review", "nothing", ""):
         said = {"type": "gate.result", "gateId": gate, "callId": checks["ci"]}
-        assert provider.ask(said, decision="deny") == []
+        for word in ("allow", "deny"):
+            assert provider.ask(said, decision=word) == []
         assert host.hear() == []
     for gate, call in checks.items():
         provider.say(type="gate.result", gateId=gate, callId=call, decision="allow")
@@ -508,29 +509,6 @@ def test_external_providers_may(scene: Scene) -> None:
     assert peer.ask(type="stream.query", queryId="q", streams=["log"])[0]["streams"]["log@page"]
     refused = peer.error(type="stream.query", queryId="q", streams=["x@greeter"])
     assert refused["code"] == "UNAUTHORIZED"
-
-
-def test_an_answer_for_another_gate_is_ignored(talk: Conversation) -> None:
-    host, provider = guarded(talk, GATE)
-    provider.hear()
-    asks(host)
-    call = provider.hear_one("gate.check")["callId"]
-    for word in ("allow", "deny"):
-        answer = {"type": "gate.result", "callId": call, "gateId": "other", "decision": word}
-        assert provider.ask(answer) == []
-        assert host.hear() == []
-    provider.say(type="gate.result", callId=call, gateId="ci", decision="allow")
-    assert decision(host)["decision"] == "allow"
-
-
-def test_a_gate_that_was_answered_for_another_only_denies(talk: Conversation) -> None:
-    host, provider = guarded(talk, GATE)
-    provider.hear()
-    asks(host)
-    call = provider.hear_one("gate.check")["callId"]
-    provider.say(type="gate.result", callId=call, gateId="other", decision="allow")
-    talk.wait(5)
-    assert decision(host)["decision"] == "deny"
 
 
 def test_shell_means_the_shell_tools_that_the_host_names(talk: Conversation) -> None:

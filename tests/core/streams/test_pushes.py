@@ -150,6 +150,7 @@ def test_twenty_streams_a_provider(scene: Scene) -> None:
         type="push", level="inject", event="e", stream="s20"
     )
     assert error["code"] == "PAYLOAD_TOO_LARGE"
+    assert error["message"] == "a provider may have at most 20 streams"
     assert sent(scene) == []
     assert scene.provider.ask(type="push", level="keep", event="e", stream="s0") == []
     other = scene.talk.provider("s1", name="other", tools=[])
