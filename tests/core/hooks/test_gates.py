@@ -275,12 +275,12 @@ def test_an_answer_that_names_another_gate_is_ignored(talk: Conversation) -> Non
     checks = {one["gateId"]: one["callId"] for one in provider.hear_of("gate.check")}
     for gate in ("review", "nothing", ""):
         said = {"type": "gate.result", "gateId": gate, "callId": checks["ci"]}
-        for word in ("allow", "deny"):
+        for word in ("deny", "allow"):
             assert provider.ask(said, decision=word) == []
-        assert host.hear() == []
-    for gate, call in checks.items():
-        provider.say(type="gate.result", gateId=gate, callId=call, decision="allow")
-    assert decision(host)["decision"] == "allow"
+            assert host.hear() == []
+    for gate, word in (("review", "allow"), ("ci", "deny")):
+        provider.say(type="gate.result", gateId=gate, callId=checks[gate], decision=word)
+    assert decision(host)["decision"] == "deny"
 
 
 @pytest.mark.parametrize("who", ["tower", "another host with hooks", "another host"])
