@@ -1,16 +1,25 @@
-"""Commands as processes beside a test's event loop, and the peers that they meet at the gateway."""
+"""Commands in this process and as processes beside a test's event loop, and the peers that they
+meet at the gateway."""
 
 import asyncio
+import contextlib
+import io
 import os
 import pty
 import re
 import signal
 import subprocess
+import sys
 import termios
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+from subprocess import CompletedProcess
+from unittest import mock
 
+from tapui.cli.main import main
 from tests.rig import faults
 from tests.rig.gateway import Gateway, Home, tapui_argv
 from tests.rig.peers import Host, Peer, Provider
@@ -101,8 +110,63 @@ def on_terminal(env: dict[str, str], *argv: str, code: int = 0, width: int = 0) 
     return data.decode()
 
 
+_one_at_a_time = threading.Lock()
+"""Environment and streams belong to the whole process."""
+
+
+def ran(
+    home: Home, *args: str, env: Mapping[str, str] | None = None, cwd: Path | str | None = None
+) -> "CompletedProcess[str]":
+    """Run the command `tapui` with `args` in this process; return what `home.run` returns.
+
+    It has an environment of its own and no terminal, as a process has that a test starts, which
+    takes a hundred times as long. What is seen of a process alone (signals, closed pipes, what it
+    imports, who its parent is) needs `home.run` or `Command`.
+    """
+    out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8") for _ in range(2))
+    with (
+        _one_at_a_time,
+        _process(env or home.env(), out, err, cwd),
+        ThreadPoolExecutor(1) as pool,  # of a thread that no event loop runs in
+    ):
+        code = pool.submit(main, args).result(HUNG)
+        texts = [_written(stream) for stream in (out, err)]
+    for fault in faults.errors_in(texts[1], f"tapui {' '.join(args)}"):
+        faults.note(fault)
+    return CompletedProcess(args, code, *texts)
+
+
+@contextmanager
+def _process(
+    env: Mapping[str, str], out: io.TextIOWrapper, err: io.TextIOWrapper, cwd: Path | str | None
+) -> Iterator[None]:
+    with (
+        Path(os.devnull).open() as nothing,
+        mock.patch.object(sys, "stdin", nothing),
+        mock.patch.dict(os.environ, env, clear=True),
+        contextlib.chdir(cwd or Path.cwd()),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        yield
+
+
+def _written(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return io.TextIOWrapper(io.BytesIO(buffer.getvalue()), "utf-8").read()
+
+
 async def run(home: Home, *args: str) -> tuple[int, str, str]:
-    return await (await Command.start(home, *args)).end()
+    """Run a command in this process, beside the test's event loop."""
+    done = await asyncio.to_thread(ran, home, *args)
+    return done.returncode, done.stdout, done.stderr
+
+
+def begun(home: Home, *args: str) -> "asyncio.Task[tuple[int, str, str]]":
+    """Begin a command in this process; the task has what it returns. Until then, no other runs."""
+    return asyncio.create_task(run(home, *args))
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Every command as a process where no gateway runs: exit codes, help, and what is said."""
+"""Every command where no gateway runs: exit codes, help, and what is said."""
 
 import os
 import re
@@ -10,8 +10,10 @@ import pytest
 
 from tapui.cli import commands
 from tapui.cli.parser import command_modules
+from tests.cli.running import ran
 from tests.cli.schemas import check
 from tests.rig.gateway import Home, tapui_argv
+from tests.rig.waiting import HUNG
 
 COMMANDS = [
     (),
@@ -119,22 +121,49 @@ NEED_GATEWAY = [
 HEAVY = ("textual", "websockets", "msgspec", "rich", "psutil", "asyncio", "copilot")
 
 
-def test_version(home: Home) -> None:
+def test_a_process_ends_with_the_code_of_its_command(home: Home) -> None:
     done = home.run("--version")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("tapui ")
+    done = home.run("status")
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("tapui: no gateway runs; start one")
+
+
+def test_a_process_without_a_command_shows_the_tower_or_says_why_not(home: Home) -> None:
+    done = home.run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("tapui: the tower needs a terminal")
+    home.settle("prot = 1\n")
+    done = home.run()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert (
+        done.stderr == f"tapui: {home.tapui}/config.toml:1: prot: unknown key; did you mean port?\n"
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: " ".join(command) or "tapui")
 def test_help_of_every_command_names_its_usage_and_the_exit_codes(
     home: Home, command: tuple[str, ...]
 ) -> None:
-    done = home.run(*command, "--help")
+    done = ran(home, *command, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(" ".join(("usage: tapui", *command)))
     assert [line for line in done.stdout.splitlines() if len(line) > 80] == []
     assert "3 no gateway" in done.stdout
     assert "130 interrupted" in done.stdout
+
+
+def script_ran(home: Home, script: str) -> "subprocess.CompletedProcess[str]":
+    """Run a script that calls the command line in an interpreter of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", script],
+        env=home.env(),
+        capture_output=True,
+        text=True,
+        timeout=HUNG,
+        check=False,
+    )
 
 
 @pytest.mark.parametrize("argument", ["--version", "--help"])
@@ -146,14 +175,7 @@ def test_version_and_help_import_nothing_that_takes_time(home: Home, argument: s
         f"print([name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)\n"
         "sys.exit(code)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=home.env(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = script_ran(home, script)
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
@@ -188,27 +210,21 @@ def run(args):
 '''
 
 
-def with_commands_of(folder: Path, *args: str, env: dict[str, str]) -> tuple[int, str, str]:
-    """Run a command line where the commands of a folder are there, too."""
-    script = (
-        "import sys\n"
-        "from tapui.cli import commands, main\n"
-        f"commands.__path__.append({str(folder)!r})\n"
-        f"sys.exit(main.main({args!r}))"
-    )
-    argv = [sys.executable, "-c", script]
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=30, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.parametrize("place", ["wave.py", "wave/__init__.py"])
-def test_a_new_command_is_one_new_file(home: Home, tmp_path: Path, place: str) -> None:
+def test_a_new_command_is_one_new_file(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     file = tmp_path / "added" / place
     file.parent.mkdir(parents=True)
     file.write_text(WAVE)
 
+    folders = [*commands.__path__, str(tmp_path / "added")]
+    monkeypatch.setattr(commands, "__path__", folders)
+    monkeypatch.delitem(sys.modules, f"{commands.__name__}.wave", raising=False)
+
     def run(*args: str) -> tuple[int, str, str]:
-        return with_commands_of(tmp_path / "added", *args, env=home.env())
+        done = ran(home, *args)
+        return done.returncode, done.stdout, done.stderr
 
     assert run("wave", "Ada") == (0, "hello Ada\n", "")
     assert run("wave-back") == (3, "", "")
@@ -233,11 +249,7 @@ def test_a_command_imports_nothing_of_the_others(home: Home) -> None:
         "room = 'tapui.cli.commands.'\n"
         "print([name for name in sys.modules if name.startswith(room)])"
     )
-    argv = [sys.executable, "-c", script]
-    done = subprocess.run(
-        argv, env=home.env(), capture_output=True, text=True, timeout=30, check=False
-    )
-    assert done.stdout == "['tapui.cli.commands.status']\n"
+    assert script_ran(home, script).stdout == "['tapui.cli.commands.status']\n"
 
 
 @pytest.mark.parametrize("command", ["status", "config", "records", "doctor"])
@@ -248,29 +260,21 @@ def test_commands_without_a_screen_do_not_import_textual(home: Home, command: st
         f"main([{command!r}])\n"
         "print('textual' in sys.modules, 'copilot' in sys.modules)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script],
-        env=home.env(),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
-    assert done.stdout.splitlines()[-1] == "False False"
+    assert script_ran(home, script).stdout.splitlines()[-1] == "False False"
 
 
 @pytest.mark.parametrize("command", NEED_GATEWAY, ids=" ".join)
 def test_without_a_gateway_the_exit_code_is_3(home: Home, command: tuple[str, ...]) -> None:
-    done = home.run(*command)
+    done = ran(home, *command)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == "tapui: no gateway runs; start one with `tapui` or `tapui serve`\n"
 
 
 def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
     for done in (
-        home.run("status", "--port", "9555"),
-        home.run("--port", "9555", "status"),
-        home.run("status", env=home.env(TAPUI_PORT="9555")),
+        ran(home, "status", "--port", "9555"),
+        ran(home, "--port", "9555", "status"),
+        ran(home, "status", env=home.env(TAPUI_PORT="9555")),
     ):
         assert done.returncode == 3
         assert done.stderr.startswith("tapui: no gateway runs on port 9555; start one")
@@ -310,12 +314,11 @@ def test_a_port_on_which_nothing_runs_is_named(home: Home) -> None:
         (("records", "--last", "0"), "expected a number from 1, got '0'"),
         (("records", "--collection", "call"), "no collection call; did you mean calls?"),
         (("records", "--collection", "zzz"), "no collection zzz; there are approvals, calls,"),
-        ((), "the tower needs a terminal"),
         (("demo",), "the tower needs a terminal"),
     ],
 )
 def test_wrong_use_is_2_and_says_why(home: Home, command: tuple[str, ...], said: str) -> None:
-    done = home.run(*command)
+    done = ran(home, *command)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert done.stderr.startswith("tapui: ")
@@ -324,12 +327,12 @@ def test_wrong_use_is_2_and_says_why(home: Home, command: tuple[str, ...], said:
 
 
 @pytest.mark.parametrize(
-    "command", [("config",), ("status",), ("serve",), ("serve", "--detach"), ("demo",), ()]
+    "command", [("config",), ("status",), ("serve",), ("serve", "--detach"), ("demo",)]
 )
 def test_a_configuration_that_cannot_be_used_is_2(home: Home, command: tuple[str, ...]) -> None:
     home.tapui.mkdir(parents=True)
     (home.tapui / "config.toml").write_text("\nprot = 1\n")
-    done = home.run(*command)
+    done = ran(home, *command)
     assert (done.returncode, done.stdout) == (2, "")
     if command != ("demo",):
         wanted = f"tapui: {home.tapui}/config.toml:2: prot: unknown key; did you mean port?\n"
@@ -341,9 +344,8 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
     (home.tapui / "config.toml").write_text(
         'theme = "tapui-light"\n[timeouts]\n# long\ncall = 300\n'
     )
-    done = home.run(
-        "--port", "9500", "config", env=home.env(TAPUI_ATTACH="off", TAPUI_BELL="", NO_COLOR="1")
-    )
+    env = home.env(TAPUI_ATTACH="off", TAPUI_BELL="", NO_COLOR="1")
+    done = ran(home, "--port", "9500", "config", env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == (
         f"{home.tapui}/config.toml\n"
@@ -421,7 +423,7 @@ def test_config_prints_path_values_and_where_each_comes_from(home: Home) -> None
 def test_config_tells_of_a_theme_whose_file_cannot_be_used(home: Home) -> None:
     (home.tapui / "themes").mkdir(parents=True)
     (home.tapui / "themes" / "mine.toml").write_text("[colors]\nprimary = 'red'\n")
-    done = home.run("config", env=home.env(TAPUI_THEME="mine"))
+    done = ran(home, "config", env=home.env(TAPUI_THEME="mine"))
     assert done.returncode == 1
     assert '  theme                              "mine"      TAPUI_THEME\n' in done.stdout
     assert done.stderr == (
@@ -430,7 +432,7 @@ def test_config_tells_of_a_theme_whose_file_cannot_be_used(home: Home) -> None:
 
 
 def test_config_as_json(home: Home) -> None:
-    done = home.run("config", "--json", env=home.env(TAPUI_THEME="tapui-light"))
+    done = ran(home, "config", "--json", env=home.env(TAPUI_THEME="tapui-light"))
     assert (done.returncode, done.stderr) == (0, "")
     found = check("config", done.stdout)
     assert found["path"] == f"{home.tapui}/config.toml"
@@ -444,9 +446,9 @@ def test_config_as_json(home: Home) -> None:
 
 
 def test_records_of_nothing(home: Home) -> None:
-    done = home.run("records")
+    done = ran(home, "records")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "there are no records\n")
-    done = home.run("records", "--session", "s1")
+    done = ran(home, "records", "--session", "s1")
     assert done.returncode == 1
     assert done.stderr == (
         "tapui: there are no records of session s1; sessions with records: none\n"
@@ -481,14 +483,7 @@ def test_copilot_is_started_reachable_with_every_argument(
 
 
 def test_without_copilot_the_text_says_how_to_get_it(home: Home) -> None:
-    done = subprocess.run(
-        tapui_argv("copilot"),
-        env=home.env(PATH=str(home.root)),
-        capture_output=True,
-        text=True,
-        timeout=30,
-        check=False,
-    )
+    done = ran(home, "copilot", env=home.env(PATH=str(home.root)))
     assert done.returncode == 1
     assert done.stderr.startswith("tapui: Copilot CLI was not found on PATH; install it with: npm")
 
@@ -545,7 +540,7 @@ def test_text_that_the_terminal_cannot_show_is_escaped_and_not_fatal(home: Home)
 def test_a_home_that_cannot_be_made_is_said_in_one_line(home: Home) -> None:
     home.root.mkdir(parents=True, exist_ok=True)
     (home.root / "file").write_text("")
-    done = home.run("serve", "--detach", env=home.env(TAPUI_HOME=f"{home.root}/file/home"))
+    done = ran(home, "serve", "--detach", env=home.env(TAPUI_HOME=f"{home.root}/file/home"))
     assert done.returncode == 1
     assert done.stderr == f"tapui: {home.root}/file/home/log: Not a directory\n"
 
@@ -556,10 +551,10 @@ RULES = '[[rules]]\nallow = "npm ci"\nfolder = "/"\n\n[[rules]]\ndeny = "rm"\n'
 def test_rules_are_shown_with_their_place(home: Home) -> None:
     home.tapui.mkdir()
     (home.tapui / "config.toml").write_text(RULES)
-    done = home.run("config")
+    done = ran(home, "config")
     assert done.returncode == 0, done.stderr
     assert "config.toml:2" in done.stdout
-    told = check("config", home.run("config", "--json").stdout)["rules"]
+    told = check("config", ran(home, "config", "--json").stdout)["rules"]
     assert [(one["effect"], one["pattern"], one["source"]) for one in told] == [
         ("allow", "npm ci", "person"),
         ("deny", "rm", "person"),
@@ -569,7 +564,7 @@ def test_rules_are_shown_with_their_place(home: Home) -> None:
 def test_a_fault_in_a_rule_is_told_with_file_line_and_key(home: Home) -> None:
     home.tapui.mkdir()
     (home.tapui / "config.toml").write_text(RULES + "folder = 1\n")
-    done = home.run("config")
+    done = ran(home, "config")
     assert done.returncode == 1
     assert "config.toml:7: rules.2.folder: expected an absolute path" in done.stderr
     assert "npm ci" not in done.stdout

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -21,17 +20,19 @@ from tapui.invocation import install_line
 from tapui.shipped.docs.standing import note_asked
 from tapui.station.faults import log_path
 from tests.cli.hidden_package import hide_the_package
+from tests.cli.running import ran, run
 from tests.cli.schemas import check
 from tests.hosts.conftest import Pretender, copilot_home, pretend
-from tests.rig.gateway import ANYBODY, Gateway, Home, tapui_argv
+from tests.rig.gateway import ANYBODY, Gateway, Home
 from tests.rig.peers import Host, Json, Provider, Tower
+from tests.rig.stored import held
 from tests.shipped.test_ci import checkout
 
 __all__ = ["copilot_home", "pretend"]
 
 
 def test_it_names_versions_and_folders_where_nothing_is_there(home: Home) -> None:
-    done = home.run("doctor", "--json")
+    done = ran(home, "doctor", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     found = check("doctor", done.stdout)
     assert found["packages"]["textual"] == metadata.version("textual")
@@ -45,15 +46,15 @@ def test_it_names_versions_and_folders_where_nothing_is_there(home: Home) -> Non
 
 
 def test_it_names_the_gateway_that_runs_and_its_log(home: Home, gateway: Gateway) -> None:
-    (one,) = check("doctor", home.run("doctor", "--json").stdout)["gateways"]
+    (one,) = check("doctor", ran(home, "doctor", "--json").stdout)["gateways"]
     assert (one["url"], one["pid"], one["log"]) == (gateway.url, gateway.pid, None)
     log = log_path(Folders.at(home.tapui, home.copilot), gateway.pid)
     log.parent.mkdir(exist_ok=True)
     log.touch()
-    found = check("doctor", home.run("doctor", "--json").stdout)
+    found = check("doctor", ran(home, "doctor", "--json").stdout)
     assert found["gateways"][0]["log"] == str(log)
     assert found["logs"] == [str(log)]
-    text = home.run("doctor").stdout
+    text = ran(home, "doctor").stdout
     assert str(log) in text
     assert gateway.url in text
 
@@ -65,10 +66,10 @@ async def test_what_is_wrong_in_the_file_of_a_session_s_folder_is_named_from_any
     async with await Host.hello(gateway.url, gateway.internal_token) as host:
         await host.open("s1", cwd=str(tmp_path))
         await host.expect("session.log", sessionId="s1")
-        done = await asyncio.to_thread(home.run, "doctor")
-    assert f"{tmp_path}/tap.config.json:1: emitters[0]" in done.stdout
-    assert "“one”" in done.stdout
-    assert f"tapui emitters list --folder {tmp_path}" in done.stdout
+        _, told, _ = await run(home, "doctor")
+    assert f"{tmp_path}/tap.config.json:1: emitters[0]" in told
+    assert "“one”" in told
+    assert f"tapui emitters list --folder {tmp_path}" in told
 
 
 async def test_a_mode_that_could_be_asked_nowhere_is_named(home: Home, gateway: Gateway) -> None:
@@ -76,8 +77,8 @@ async def test_a_mode_that_could_be_asked_nowhere_is_named(home: Home, gateway: 
         await host.open("s1", mode="interactive")
         await host.invoke("s1", "tap_set_session_mode", {"mode": "plan"})
         refused = await host.expect("tool.outcome")
-        told = check("doctor", (await asyncio.to_thread(home.run, "doctor", "--json")).stdout)
-        status = check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
+        told = check("doctor", (await run(home, "doctor", "--json"))[1])
+        status = check("status", (await run(home, "status", "--json"))[1])
     why = "the person cannot be asked: no tower is open"
     assert refused["error"].startswith(why)
     (finding,) = [one for one in told["findings"] if one["id"] == "modes"]
@@ -133,13 +134,13 @@ async def test_who_is_signed_in_and_which_models_that_gives(
         await host.open("s1", can=["model"])
         update = {"type": "session.update", "sessionId": "s1", "account": account}
         await host.send(update)
-        doctor = asyncio.create_task(asyncio.to_thread(home.run, "doctor", "--json"))
+        doctor = asyncio.create_task(run(home, "doctor", "--json"))
         asked = await host.expect("models.read", sessionId="s1")
         told: Json = {"error": "gone"} if models is None else {"models": models}
         await host.send({"type": "models.list", "id": asked["id"], **told})
         done = await doctor
-        status = check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
-    found = check("doctor", done.stdout)["findings"]
+        status = check("status", (await run(home, "status", "--json"))[1])
+    found = check("doctor", done[1])["findings"]
     ours = [one for one in found if one["id"] in ("account", "models")]
     assert [(one["id"], one["state"]) for one in ours] == findings
     text = " ".join(one["text"] for one in ours)
@@ -163,8 +164,8 @@ async def test_what_providers_say_is_wrong_with_them_is_named(home: Home, gatewa
             await provider.expect("stream.history")
             await host.invoke("s1", "tap_get_session_state", {})
             told = (await host.expect("tool.outcome"))["data"]
-            found = check("doctor", (await asyncio.to_thread(home.run, "doctor", "--json")).stdout)
-            status = check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
+            found = check("doctor", (await run(home, "doctor", "--json"))[1])
+            status = check("status", (await run(home, "status", "--json"))[1])
     (finding,) = [one for one in found["findings"] if one["id"] == "providers"]
     assert (finding["state"], finding["text"]) == (
         "warning",
@@ -181,14 +182,14 @@ def test_a_setting_in_whose_place_a_stricter_one_holds_is_told_everywhere(home: 
     path = home.tapui / "config.toml"
     path.write_text('modes.agent-to-autopilot = "allow"\n')
     fault = f"{path}:1: modes.agent-to-autopilot: autopilot is not allowed to agents unasked"
-    found = check("doctor", home.run("doctor", "--json").stdout)["findings"]
+    found = check("doctor", ran(home, "doctor", "--json").stdout)["findings"]
     assert [one["state"] for one in found if fault in one["text"]] == ["warning"]
-    done = home.run("config", "--json")
+    done = ran(home, "config", "--json")
     assert check("config", done.stdout)["faults"] == [f'{fault}: "ask" holds']
     assert done.returncode != 0
     assert fault in done.stderr
     with Gateway(home, "--no-attach") as gateway:
-        status = check("status", home.run("status", "--json").stdout)
+        status = check("status", ran(home, "status", "--json").stdout)
         assert status["modes"]["agent-to-autopilot"] == "ask"
         assert fault in gateway.stderr
 
@@ -196,13 +197,13 @@ def test_a_setting_in_whose_place_a_stricter_one_holds_is_told_everywhere(home: 
 def test_it_says_why_a_session_cannot_be_attached_to(home: Home) -> None:
     folder = home.copilot / "session-state" / "abc"
     folder.mkdir(parents=True)
-    (folder / f"inuse.{os.getpid()}.lock").touch()
-    (one,) = check("doctor", home.run("doctor", "--json").stdout)["sessions"]
-    assert (one["id"], one["pid"], one["cwd"]) == ("abc", os.getpid(), str(Path.cwd()))
-    assert one["state"] in ("noPort", "starting")
-    assert "abc" in home.run("doctor").stdout
-    (folder / "workspace.yaml").write_text("id: abc\ncwd: /its/own\n")
-    assert "/its/own" in home.run("doctor").stdout
+    with held(folder) as pid:
+        (one,) = check("doctor", ran(home, "doctor", "--json").stdout)["sessions"]
+        assert (one["id"], one["pid"], one["cwd"]) == ("abc", pid, str(Path.cwd()))
+        assert one["state"] in ("noPort", "starting")
+        assert "abc" in ran(home, "doctor").stdout
+        (folder / "workspace.yaml").write_text("id: abc\ncwd: /its/own\n")
+        assert "/its/own" in ran(home, "doctor").stdout
 
 
 async def test_it_says_why_a_program_cannot_be_spoken_to(home: Home, gateway: Gateway) -> None:
@@ -215,16 +216,16 @@ async def test_it_says_why_a_program_cannot_be_spoken_to(home: Home, gateway: Ga
         await host.open("s2", label="two", program="Copilot CLI 1.0.102, protocol 3")
         await host.send({"type": "sessions.unattached", "unattached": [apart]})
         await tower.event("sessions.unattached")
-        done = await asyncio.to_thread(home.run, "doctor", "--json")
-        status = await asyncio.to_thread(home.run, "status")
-        check("status", (await asyncio.to_thread(home.run, "status", "--json")).stdout)
-    told = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "session"]
+        _, diagnosis, _ = await run(home, "doctor", "--json")
+        _, status, _ = await run(home, "status")
+        check("status", (await run(home, "status", "--json"))[1])
+    told = [one for one in check("doctor", diagnosis)["findings"] if one["id"] == "session"]
     found, attached = told
     assert attached["text"] == "session two: attached to Copilot CLI 1.0.102, protocol 3"
     assert found["text"].startswith(f"session s1 (pid 1) is not attached: {why}")
     assert "\u202e" not in found["text"]
     assert found["command"] == "copilot update"
-    assert why in status.stdout
+    assert why in status
 
 
 def test_a_session_of_a_server_has_its_own_folder_and_no_advice(home: Home) -> None:
@@ -234,8 +235,8 @@ def test_a_session_of_a_server_has_its_own_folder_and_no_advice(home: Home) -> N
     program = [sys.executable, "-c", "import sys; sys.stdin.read()", "--headless"]
     with subprocess.Popen(program, stdin=subprocess.PIPE, cwd="/") as server:
         (folder / f"inuse.{server.pid}.lock").touch()
-        (one,) = check("doctor", home.run("doctor", "--json").stdout)["sessions"]
-        shown = home.run("doctor").stdout
+        (one,) = check("doctor", ran(home, "doctor", "--json").stdout)["sessions"]
+        shown = ran(home, "doctor").stdout
         assert server.stdin is not None
         server.stdin.close()
     assert (one["pid"], one["state"]) == (server.pid, "headless")
@@ -248,7 +249,7 @@ def test_a_session_of_a_server_has_its_own_folder_and_no_advice(home: Home) -> N
 def test_a_folder_that_cannot_be_used_fails_it(home: Home) -> None:
     home.root.mkdir(parents=True, exist_ok=True)
     home.copilot.touch()
-    done = home.run("doctor", "--json")
+    done = ran(home, "doctor", "--json")
     assert done.returncode == 1
     states = {one["name"]: one["state"] for one in check("doctor", done.stdout)["folders"]}
     assert states["copilot"] == "notAFolder"
@@ -256,7 +257,7 @@ def test_a_folder_that_cannot_be_used_fails_it(home: Home) -> None:
 
 def findings(home: Home, **env: str) -> dict[str, tuple[str, str | None]]:
     """Return the state and the command of each finding, the last of each kind."""
-    said = check("doctor", home.run("doctor", "--json", env=home.env(**env)).stdout)
+    said = check("doctor", ran(home, "doctor", "--json", env=home.env(**env)).stdout)
     return {one["id"]: (one["state"], one["command"]) for one in said["findings"]}
 
 
@@ -268,11 +269,11 @@ def test_it_says_what_of_copilot_is_there(home: Home) -> None:
     (bin_ / "copilot").write_text("#!/bin/sh\necho GitHub Copilot CLI 1.0.102.\n")
     (bin_ / "copilot").chmod(0o755)
     assert findings(home, PATH=path)["cli"] == ("ok", None)
-    assert "Copilot CLI 1.0.102" in home.run("doctor", env=home.env(PATH=path)).stdout
+    assert "Copilot CLI 1.0.102" in ran(home, "doctor", env=home.env(PATH=path)).stdout
     (bin_ / "copilot").write_text("#!/bin/sh\nexit 1\n")
     assert findings(home, PATH=path)["cli"] == ("warning", "copilot update")
     (bin_ / "package.json").write_text('{"name": "@github/copilot", "version": "1.2.3"}')
-    assert "Copilot CLI 1.2.3" in home.run("doctor", env=home.env(PATH=path)).stdout
+    assert "Copilot CLI 1.2.3" in ran(home, "doctor", env=home.env(PATH=path)).stdout
 
 
 def test_it_says_what_of_the_extension_is_to_be_mended(home: Home) -> None:
@@ -303,23 +304,23 @@ def test_it_names_ports_and_sessions_without_a_way_in(
 def test_a_gateway_of_another_version_is_named_everywhere(home: Home, gateway: Gateway) -> None:
     said = home.tapui / "run" / str(gateway.port) / "gateway.json"
     assert findings(home)["gateway"] == ("ok", None)
-    assert home.run("status").stderr == ""
+    assert ran(home, "status").stderr == ""
     told = json.loads(said.read_text())
     for version, word in (("0.0.9", "an older"), ("99.0.0", "a newer")):
         said.write_text(json.dumps({**told, "version": version}))
         restart = f"tapui stop --port {gateway.port} && tapui serve --detach --port {gateway.port}"
         assert findings(home)["gateway"] == ("warning", restart)
-        status = home.run("status")
+        status = ran(home, "status")
         assert status.returncode == 0
         assert f"is of {word} tapui ({version}" in status.stderr
         assert restart in status.stderr
-    assert home.run("stop").stderr == ""
+    assert ran(home, "stop").stderr == ""
 
 
 def test_a_configuration_that_cannot_be_used_is_an_error(home: Home) -> None:
     home.tapui.mkdir(parents=True)
     (home.tapui / "config.toml").write_text("nonsense = 1\n")
-    done = home.run("doctor", "--json")
+    done = ran(home, "doctor", "--json")
     assert done.returncode == 1
     (error,) = [one for one in check("doctor", done.stdout)["findings"] if one["id"] == "config"]
     assert (error["state"], error["command"]) == ("error", "tapui config")
@@ -336,17 +337,17 @@ def test_notes_that_cannot_be_saved_are_named(home: Home) -> None:
     place.rmdir()
     place.touch()
     assert findings(home)["memory"] == ("warning", "tapui memory list")
-    assert f"can be saved: {place} is no folder" in home.run("doctor").stdout
+    assert f"can be saved: {place} is no folder" in ran(home, "doctor").stdout
     place.unlink()
     place.symlink_to(home.tapui)
-    assert f"can be saved: {place} is a link" in home.run("doctor").stdout
+    assert f"can be saved: {place} is a link" in ran(home, "doctor").stdout
 
 
 def test_what_keeps_the_documents_of_libraries_from_being_found_is_named(home: Home) -> None:
     assert "docs" not in findings(home)
     note_asked(home.tapui)
     assert findings(home)["docs"] == ("warning", "tapui config")
-    assert "https://context7.com is asked for such once you write" in home.run("doctor").stdout
+    assert "https://context7.com is asked for such once you write" in ran(home, "doctor").stdout
     for word in ("always", "never"):
         (home.tapui / "config.toml").write_text(f'library-docs.context7 = "{word}"\n')
         assert "docs" not in findings(home)
@@ -360,7 +361,7 @@ def test_it_says_what_of_the_mcp_door_is_to_be_mended(home: Home) -> None:
     install = "tapui install mcp"
     assert findings(home)["mcp"] == ("ok", install)
     assert "mcp-token" not in findings(home)
-    assert home.run("install", "mcp").returncode == 0
+    assert ran(home, "install", "mcp").returncode == 0
     found = findings(home)
     assert (found["mcp"], found["mcp-token"]) == (("ok", None), ("ok", None))
     assert found["mcp-package"] == ("ok", None)
@@ -372,11 +373,11 @@ def test_it_says_what_of_the_mcp_door_is_to_be_mended(home: Home) -> None:
     text = config.path.read_text()
     config.path.write_text(text.replace(sys.executable, "/gone/bin/python"))
     assert findings(home)["mcp"] == ("warning", install)
-    assert "/gone/bin/python, which is not there" in home.run("doctor").stdout
+    assert "/gone/bin/python, which is not there" in ran(home, "doctor").stdout
     config.path.write_text(text.replace(sys.executable, "/bin/sh"))
-    assert "starts another Python (/bin/sh)" in home.run("doctor").stdout
+    assert "starts another Python (/bin/sh)" in ran(home, "doctor").stdout
     config.path.write_text(text.replace(str(home.tapui), "/elsewhere"))
-    assert "is for other folders" in home.run("doctor").stdout
+    assert "is for other folders" in ran(home, "doctor").stdout
     config.path.write_text(text.replace('"-m"', '"-I", "-m"'))
     assert findings(home)["mcp"] == ("warning", f"copilot mcp remove tapui && {install}")
     config.path.write_text("{")
@@ -385,10 +386,10 @@ def test_it_says_what_of_the_mcp_door_is_to_be_mended(home: Home) -> None:
 
 
 def test_it_says_that_the_package_of_the_mcp_door_is_missing(home: Home) -> None:
-    hide_the_package(home)
-    home.run("install", "mcp")
-    found = findings(home, PYTHONPATH=str(home.root / "hidden"))["mcp-package"]
-    assert found == ("warning", install_line("tapui[mcp]"))
+    ran(home, "install", "mcp")
+    said = check("doctor", home.run("doctor", "--json", env=hide_the_package(home)).stdout)
+    (found,) = [one for one in said["findings"] if one["id"] == "mcp-package"]
+    assert (found["state"], found["command"]) == ("warning", install_line("tapui[mcp]"))
 
 
 def test_a_gateway_that_began_with_other_settings_is_named(home: Home) -> None:
@@ -397,7 +398,7 @@ def test_a_gateway_that_began_with_other_settings_is_named(home: Home) -> None:
         assert "settings" not in findings(home)
         state, command = findings(home, **changed)["settings"]
         assert (state, command) == ("warning", restart_line(gateway.port))
-        told = home.run("config", env=home.env(**changed)).stderr
+        told = ran(home, "config", env=home.env(**changed)).stderr
     assert "began with other settings: timeouts.call is 120.0 there, " in told
     assert "records.traces is true there; apply these with " in told
 
@@ -406,19 +407,12 @@ def test_what_keeps_a_provider_from_its_service_is_named(home: Home, tmp_path: P
     folder = tmp_path / "repo"
     folder.mkdir()
     home.settle(ANYBODY)
-    added = home.run("provider", "add", "ci", "--yes", "--folder", str(folder))
+    added = ran(home, "provider", "add", "ci", "--yes", "--folder", str(folder))
     assert added.returncode == 0, added.stderr
 
     def found(**environ: str) -> str:
-        done = subprocess.run(
-            tapui_argv("doctor", "--json"),
-            cwd=folder,
-            env={**home.env(), "PATH": str(Path(sys.executable).parent), **environ},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
+        env = {**home.env(), "PATH": str(Path(sys.executable).parent), **environ}
+        done = ran(home, "doctor", "--json", env=env, cwd=folder)
         (one,) = [
             one for one in check("doctor", done.stdout)["findings"] if one["id"] == "services"
         ]

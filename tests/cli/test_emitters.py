@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import HOSTILE, RAW, run
+from tests.cli.running import HOSTILE, RAW, ran, run
 from tests.cli.schemas import check
 from tests.gateway.emitting import Watcher, configuration, repository, until_dead
 from tests.rig.gateway import ANYBODY, Gateway, Home
@@ -113,25 +113,25 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     good = {"name": "good", "command": "echo hi", "runInterval": "5m"}
     repo = repository(tmp_path / "repo", good, {"name": "bad"})
     where = ("--folder", repo)
-    listed = home.run("emitters", "list", *where, "--json")
+    listed = ran(home, "emitters", "list", *where, "--json")
     assert listed.returncode == 0
     told = check("emitters", listed.stdout)
     assert (told["name"], told["state"], told["every"]) == ("good", "configured", 300)
     assert told["why"] == "not allowed yet"
     assert f"{repo}/tap.config.json:1:" in listed.stderr
     assert "emitters[1] “bad”: an emitter must define either a command or a prompt" in listed.stderr
-    refused = home.run("emitters", "allow", *where, "--yes")
+    refused = ran(home, "emitters", "allow", *where, "--yes")
     assert (refused.returncode, refused.stdout) == (1, "")
     assert "has no terminal: allow it in the tower or in a terminal" in refused.stderr
     loosened = home.env(TAPUI_APPROVALS_COMMAND_LINE="always")
-    refused = home.run("emitters", "allow", *where, "--yes", env=loosened)
+    refused = ran(home, "emitters", "allow", *where, "--yes", env=loosened)
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "a variable cannot loosen it" in refused.stderr
     home.settle(ANYBODY)
-    allowed = home.run("emitters", "allow", *where, "--yes")
+    allowed = ran(home, "emitters", "allow", *where, "--yes")
     assert (allowed.returncode, allowed.stdout) == (0, f"allowed good in {repo}\n")
-    assert check("emitters", home.run("emitters", *where_json(repo)).stdout)["why"] == "allowed"
-    again = home.run("emitters", "allow", "good", *where, "--yes")
+    assert check("emitters", ran(home, "emitters", *where_json(repo)).stdout)["why"] == "allowed"
+    again = ran(home, "emitters", "allow", "good", *where, "--yes")
     assert (again.returncode, again.stderr.splitlines()[-1]) == (
         1,
         "good does not wait to be allowed",
@@ -141,12 +141,12 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
 def test_what_consent_does_not_cover_is_listed_and_shown(home: Home, tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", {"name": "all", "command": "sh *.sh", "runInterval": "5m"})
     line = "not covered: *.sh: a pattern, the files that it stands for are not followed"
-    assert f"  all: {line}" in home.run("emitters", "list", "--folder", repo).stdout
-    assert check("emitters", home.run("emitters", *where_json(repo)).stdout)["uncovered"] == [
+    assert f"  all: {line}" in ran(home, "emitters", "list", "--folder", repo).stdout
+    assert check("emitters", ran(home, "emitters", *where_json(repo)).stdout)["uncovered"] == [
         line.removeprefix("not covered: ")
     ]
     home.settle(ANYBODY)
-    allowed = home.run("emitters", "allow", "--folder", repo, "--yes")
+    allowed = ran(home, "emitters", "allow", "--folder", repo, "--yes")
     assert f"  {line}" in allowed.stderr.splitlines()
 
 
@@ -175,7 +175,7 @@ async def test_a_person_in_a_terminal_is_asked_and_an_emitter_is_not(
     screen.type("\n")
     await screen.seen("ended with 1")
     await screen.seen(f"allowed one in {repo}")
-    listed = home.run("emitters", *where_json(repo))
+    listed = ran(home, "emitters", *where_json(repo))
     assert [check("emitters", line)["why"] for line in listed.stdout.splitlines()] == [
         "allowed",
         "not allowed yet",

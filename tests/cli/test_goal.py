@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from tapui.cli.overview import goal_trouble
 from tapui.wire.goals import Goal, SentBack
-from tests.cli.running import HOSTILE, RAW, Command, run
+from tests.cli.running import HOSTILE, RAW, Command, ran, run
 from tests.cli.schemas import check
 from tests.gateway.test_proof import PASSED, Work, at_work, folder
 from tests.rig.gateway import Gateway, Home
@@ -313,7 +313,7 @@ async def test_two_sessions_in_a_folder_are_told_apart(
     ],
 )
 def test_wrong_use_is_told_without_a_gateway(home: Home, args: tuple[str, ...], text: str) -> None:
-    done = home.run("goal", *args)
+    done = ran(home, "goal", *args)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"tapui: {text}"), done.stderr
 

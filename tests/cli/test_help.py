@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tapui import docs
+from tests.cli.running import ran
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.tmux import Tmux
 
@@ -14,7 +15,7 @@ PACKAGE = Path(docs.__file__).parents[1]
 
 
 def test_without_a_topic_all_are_listed(home: Home) -> None:
-    done = home.run("help")
+    done = ran(home, "help")
     assert done.returncode == 0
     assert re.findall(r"^  ([a-z-]+) +\S", done.stdout, re.MULTILINE) == list(docs.TOPICS)
 
@@ -36,13 +37,13 @@ def test_a_page_is_text_for_a_terminal(topic: str) -> None:
 
 
 def test_elsewhere_than_in_a_terminal_the_markdown_is_printed(home: Home) -> None:
-    done = home.run("help", "rules")
+    done = ran(home, "help", "rules")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == docs.page("rules")
 
 
 def test_an_unknown_topic_names_those_there_are(home: Home) -> None:
-    done = home.run("help", "nope")
+    done = ran(home, "help", "nope")
     assert (done.returncode, done.stdout) == (2, "")
     assert f"there is no topic nope; there are {', '.join(docs.TOPICS)}" in done.stderr
 

@@ -9,6 +9,7 @@ from tapui.home.tokens import ToolsTokenFile
 from tapui.hosts.copilot.install.mcp_config import McpConfig, own_entry
 from tapui.invocation import install_line
 from tests.cli.hidden_package import hide_the_package
+from tests.cli.running import ran
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Peer
 
@@ -19,7 +20,7 @@ def config_of(home: Home) -> McpConfig:
 
 def test_the_entry_and_the_token_are_made_once_and_removed(home: Home) -> None:
     config, token = config_of(home), ToolsTokenFile(home.tapui)
-    first = home.run("install", "mcp")
+    first = ran(home, "install", "mcp")
     assert (first.returncode, first.stderr) == (0, "")
     wrote, made, *others = first.stdout.splitlines()
     assert wrote == f"wrote the entry tapui into {config.path}"
@@ -36,16 +37,16 @@ def test_the_entry_and_the_token_are_made_once_and_removed(home: Home) -> None:
     assert stat.S_IMODE(token.path.stat().st_mode) == 0o600
     assert token.path.read_text() not in first.stdout
     before = token.path.read_text()
-    again = home.run("install", "mcp")
+    again = ran(home, "install", "mcp")
     assert again.stdout.startswith(f"{config.path} has the entry tapui already\nOther")
     assert token.path.read_text() == before
-    removed = home.run("uninstall", "mcp")
+    removed = ran(home, "uninstall", "mcp")
     assert (removed.returncode, removed.stdout.splitlines()) == (
         0,
         ["revoked the token for tools", f"removed the entry tapui from {config.path}"],
     )
     assert not token.path.exists()
-    assert home.run("uninstall", "mcp").stdout.splitlines() == [
+    assert ran(home, "uninstall", "mcp").stdout.splitlines() == [
         "there is no token for tools",
         f"{config.path} has no entry tapui",
     ]
@@ -53,13 +54,13 @@ def test_the_entry_and_the_token_are_made_once_and_removed(home: Home) -> None:
 
 def test_a_dry_run_says_what_it_would_do_and_does_nothing(home: Home) -> None:
     config, token = config_of(home), ToolsTokenFile(home.tapui)
-    said = home.run("install", "mcp", "--dry-run").stdout
+    said = ran(home, "install", "mcp", "--dry-run").stdout
     assert f"would write the entry tapui into {config.path}:" in said
     assert f"would make the token for tools in {token.path}" in said
     assert not home.copilot.exists()
     assert not home.tapui.exists()
-    home.run("install", "mcp")
-    assert home.run("uninstall", "mcp", "--dry-run").stdout.splitlines() == [
+    ran(home, "install", "mcp")
+    assert ran(home, "uninstall", "mcp", "--dry-run").stdout.splitlines() == [
         f"would revoke the token in {token.path}",
         f"would remove the entry tapui from {config.path}",
     ]
@@ -70,13 +71,13 @@ def test_what_a_person_has_changed_stays_and_the_token_is_revoked_all_the_same(
     home: Home,
 ) -> None:
     config, token = config_of(home), ToolsTokenFile(home.tapui)
-    home.run("install", "mcp")
+    ran(home, "install", "mcp")
     config.path.write_text(config.path.read_text().replace('"*"', '"greet"'))
     before = config.path.read_text()
-    install = home.run("install", "mcp")
+    install = ran(home, "install", "mcp")
     assert install.returncode == 1
     assert "was changed since" in install.stderr
-    uninstall = home.run("uninstall", "mcp")
+    uninstall = ran(home, "uninstall", "mcp")
     assert uninstall.returncode == 1
     assert uninstall.stdout == "revoked the token for tools\n"
     assert config.path.read_text() == before
@@ -99,7 +100,7 @@ async def test_a_gateway_that_runs_takes_the_token_until_it_is_revoked(
 ) -> None:
     gateway = serve("--no-attach")
     token = ToolsTokenFile(home.tapui)
-    home.run("install", "mcp")
+    ran(home, "install", "mcp")
     text = token.path.read_text()
     while True:  # the gateway looks at the file twice a second
         peer = await Peer.connect(gateway.url)
@@ -107,7 +108,8 @@ async def test_a_gateway_that_runs_takes_the_token_until_it_is_revoked(
         if (await peer.next())["type"] == "sessions":
             break
         await peer.closed()
-    home.run("uninstall", "mcp")
+        await peer.close()
+    ran(home, "uninstall", "mcp")
     assert (await peer.expect("error"))["message"] == "the token was revoked"
     assert await peer.closed() == 1008
     late = await Peer.connect(gateway.url)

@@ -6,6 +6,7 @@ import stat
 import pytest
 
 from tapui.hosts.copilot.install.own_files import SKILLS, SkillFile, skill_files
+from tests.cli.running import ran
 from tests.rig.gateway import Home
 
 
@@ -18,20 +19,20 @@ def test_they_are_written_once_and_removed(home: Home) -> None:
         "skills/ci-fix/SKILL.md",
         "skills/create-provider/SKILL.md",
     ]
-    first = home.run("install", "skills")
+    first = ran(home, "install", "skills")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout == "".join(f"wrote {path}\n" for path in paths)
     assert [stat.S_IMODE(path.stat().st_mode) for path in paths] == [0o600] * 5
-    again = home.run("install", "skills")
+    again = ran(home, "install", "skills")
     assert again.stdout == "".join(f"{path} is installed already\n" for path in paths)
     mine = home.copilot / "skills" / "mine"
     mine.mkdir()
-    assert home.run("uninstall", "skills").returncode == 0
+    assert ran(home, "uninstall", "skills").returncode == 0
     assert [path.name for path in (home.copilot / "skills").iterdir()] == ["mine"]
 
 
 def test_a_dry_run_writes_nothing(home: Home) -> None:
-    said = home.run("install", "skills", "--dry-run").stdout
+    said = ran(home, "install", "skills", "--dry-run").stdout
     assert said.count("would write ") == 5
     assert "name: tap-loop" in said
     assert not home.copilot.exists()
@@ -43,7 +44,7 @@ def test_one_that_a_person_has_changed_is_left_alone_and_the_others_are_done(hom
     changed = mine.path.read_bytes().replace(b"30s", b"45s")
     mine.path.write_bytes(changed)
     for name, state in (("install", "installed"), ("uninstall", "missing")):
-        done = home.run(name, "skills")
+        done = ran(home, name, "skills")
         assert done.returncode == 1
         assert f"{mine.path} was not written by tapui, or was changed since" in done.stderr
         assert mine.path.read_bytes() == changed

@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from tests.cli.running import HOSTILE, RAW, Command, next_event, provider, tower
+from tests.cli.running import HOSTILE, RAW, Command, next_event, provider, ran, tower
 from tests.rig.gateway import Gateway, Home
 from tests.rig.language_server import LAST_WORDS, answers, installed, told
 from tests.rig.waiting import until_async
@@ -33,22 +33,22 @@ def test_a_prompt_with_a_gateway_of_its_own(home: Home) -> None:
     steps = [{"say": "Hello there."}, command("echo one"), command("rm -r /"), {"say": "Done."}]
     words = language_server(home, steps)
     home.settle(ALLOW)
-    done = home.run(*words, "agent", "do", "it")
+    done = ran(home, *words, "agent", "do", "it")
     assert (done.returncode, done.stdout) == (5, "Hello there.\nDone.\n")
     assert "· run_in_terminal echo one" in done.stderr
     assert "denied: run rm -r / (no rule allows it" in done.stderr
     program = Path(words[-1])
     (create,) = told(program, "conversation/create")
     assert create["params"]["turns"] == [{"request": "do it"}]
-    ran, denied = answers(program)
-    assert ran[0]["content"] == [{"value": "one\n[exit code 0]"}]
+    went, denied = answers(program)
+    assert went[0]["content"] == [{"value": "one\n[exit code 0]"}]
     assert denied[0]["status"] == "error"
     assert told(program, "shutdown")
 
 
 def test_each_event_as_json(home: Home) -> None:
     words = language_server(home, [{"say": "Hello."}])
-    done = home.run(*words, "--json", "--model", "mine/gpt", "agent", "x")
+    done = ran(home, *words, "--json", "--model", "mine/gpt", "agent", "x")
     assert done.returncode == 0, done.stderr
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert (lines[-1]["kind"], lines[-1]["exitCode"]) == ("run.finished", 0)
@@ -142,7 +142,7 @@ def make_repository(folder: Path) -> None:
 
 
 def passed(home: Home, goal: str) -> bool:
-    return "✓ c1" in home.run("goal", "verify", goal).stdout
+    return "✓ c1" in ran(home, "goal", "verify", goal).stdout
 
 
 async def test_what_its_agent_runs_proves_a_goal(home: Home, gateway: Gateway) -> None:
@@ -154,7 +154,7 @@ async def test_what_its_agent_runs_proves_a_goal(home: Home, gateway: Gateway) -
     running = await Command.start(home, *words)
     opened: Any = await next_event(watching, "session.opened")
     id_ = opened["session"]["id"]
-    opened_goal = home.run("goal", "open", "sh check.sh", "--session", id_)
+    opened_goal = ran(home, "goal", "open", "sh check.sh", "--session", id_)
     goal = opened_goal.stdout.split()[0]
     await watching.send({"type": "session.tell", "sessionId": id_, "text": "go", "id": "t"})
     wanted = await next_event(watching, "approval.requested")
@@ -203,13 +203,13 @@ def _words(process: psutil.Process) -> list[str]:
 
 
 def test_a_server_that_dies(home: Home) -> None:
-    done = home.run(*language_server(home, [{"say": "x"}, {"die": 7}]), "agent", "go")
+    done = ran(home, *language_server(home, [{"say": "x"}, {"die": 7}]), "agent", "go")
     assert (done.returncode, done.stdout) == (1, "x\n")
     assert f"the language server has ended (7): {LAST_WORDS}" in done.stderr
 
 
 def test_a_turn_that_the_server_refuses(home: Home) -> None:
-    done = home.run(*language_server(home, [{"fail": "quota exceeded"}]), "agent", "go")
+    done = ran(home, *language_server(home, [{"fail": "quota exceeded"}]), "agent", "go")
     assert (done.returncode, done.stdout) == (1, "")
     assert "tapui: quota exceeded" in done.stderr
 
@@ -219,7 +219,7 @@ def test_a_server_that_does_not_begin(home: Home) -> None:
     program.parent.mkdir()
     program.write_text("#!/bin/sh\necho no library >&2\nexit 4\n")
     program.chmod(0o755)
-    done = home.run("language-server", "--program", str(program), "agent", "go")
+    done = ran(home, "language-server", "--program", str(program), "agent", "go")
     assert (done.returncode, done.stdout) == (1, "")
     assert "tapui: the conversation was not begun" in done.stderr
 
@@ -230,7 +230,7 @@ def test_no_text_of_the_server_reaches_the_terminal_raw(home: Home) -> None:
         {"say": HOSTILE},
         command(HOSTILE.replace("\0", "")),
     ]
-    done = home.run(*language_server(home, steps), "agent", "go")
+    done = ran(home, *language_server(home, steps), "agent", "go")
     assert "language server: " in done.stderr
     assert not RAW.search(done.stdout + done.stderr)
 
@@ -247,7 +247,7 @@ def test_no_text_of_the_server_reaches_the_terminal_raw(home: Home) -> None:
     ],
 )
 def test_what_it_cannot_begin_with(home: Home, words: list[str], code: int, said: str) -> None:
-    done = home.run("language-server", *words, env=home.env(PATH="/usr/bin:/bin"))
+    done = ran(home, "language-server", *words, env=home.env(PATH="/usr/bin:/bin"))
     assert (done.returncode, done.stdout) == (code, ""), done.stderr
     assert said in done.stderr
 
@@ -255,13 +255,13 @@ def test_what_it_cannot_begin_with(home: Home, words: list[str], code: int, said
 def test_the_setting_names_the_program(home: Home) -> None:
     *_, program = language_server(home, [{"say": "Hi."}])
     home.settle(f'[language-server]\nprogram = "{program}"\n')
-    done = home.run("language-server", "-w", str(home.root / "work"), "agent", "x")
+    done = ran(home, "language-server", "-w", str(home.root / "work"), "agent", "x")
     assert (done.returncode, done.stdout) == (0, "Hi.\n"), done.stderr
 
 
 def test_signing_in(home: Home) -> None:
     *words, program = language_server(home, status={"status": "OK", "user": "octocat"})
-    done = home.run(*words, program, "sign-in")
+    done = ran(home, *words, program, "sign-in")
     assert (done.returncode, done.stdout) == (0, "signed in as octocat\n"), done.stderr
 
 
@@ -272,7 +272,7 @@ def test_the_code_that_signs_in_is_shown(home: Home) -> None:
         status={"status": "NotSignedIn"},
         answers={"signIn": {"userCode": "AB12-CD34", "command": finish}},
     )
-    done = home.run(*words, "sign-in")
+    done = ran(home, *words, "sign-in")
     assert done.returncode == 1
     assert done.stdout == "enter the code AB12-CD34 at https://github.com/login/device\n"
     assert "tapui: you are not signed in" in done.stderr
@@ -282,7 +282,7 @@ def test_the_code_that_signs_in_is_shown(home: Home) -> None:
 
 def test_the_doctor_says_whether_it_can_begin(home: Home) -> None:
     def finding(env: dict[str, str]) -> tuple[str, str | None]:
-        done = home.run("doctor", "--json", env=env)
+        done = ran(home, "doctor", "--json", env=env)
         found = json.loads(done.stdout)["findings"]
         (one,) = [one for one in found if one["id"] == "language-server"]
         return one["state"], one["command"]
@@ -299,5 +299,5 @@ def test_the_doctor_says_whether_it_can_begin(home: Home) -> None:
 
 def test_the_gateway_on_a_port(home: Home, gateway: Gateway) -> None:
     words = language_server(home, [{"say": "Hi."}])
-    done = home.run(*words, "--port", str(gateway.port), "agent", "x")
+    done = ran(home, *words, "--port", str(gateway.port), "agent", "x")
     assert (done.returncode, done.stdout) == (0, "Hi.\n"), done.stderr

@@ -12,7 +12,7 @@ import pytest
 from tapui.cli.commands.mcp import table
 from tapui.wire.mcp_servers import McpServer, McpTool
 from tests.cli.hidden_package import hide_the_package
-from tests.cli.running import HOSTILE, RAW
+from tests.cli.running import HOSTILE, RAW, ran
 from tests.rig.gateway import ANYBODY, Home
 from tests.rig.machine import fill
 from tests.rig.tmux import Tmux
@@ -27,7 +27,7 @@ def mcp(
 ) -> tuple[str, str]:
     """Run `tapui mcp` as the person; return what it prints."""
     home.settle(ANYBODY)
-    ended = home.run("mcp", *args, env=home.env(**(env or {})))
+    ended = ran(home, "mcp", *args, env=home.env(**(env or {})))
     assert ended.returncode == code, ended.stderr
     assert not RAW.search(ended.stdout + ended.stderr)
     return ended.stdout, ended.stderr
@@ -57,7 +57,7 @@ def test_the_documents_commands_work(home: Home) -> None:
     said = []
     home.settle(ANYBODY)
     for line in lines:
-        ended = home.run(*line)
+        ended = ran(home, *line)
         assert ended.returncode == 0, ended.stderr
         said.append(ended.stdout)
     assert len(said) == 3
@@ -134,12 +134,15 @@ def test_a_package_without_a_version_is_warned_of(home: Home) -> None:
 
 
 def test_without_the_package_it_says_how_to_install_it(home: Home) -> None:
-    hidden = {"PYTHONPATH": hide_the_package(home)["PYTHONPATH"]}
-    _, err = mcp(home, "add", "a", "--", "x", env=hidden)
-    assert "the package mcp is not installed, which MCP servers need" in err
-    assert "tapui[mcp]" in err
-    assert "tapui[mcp]" in mcp(home, "list", env=hidden)[1]
-    assert "tapui[mcp]" in mcp(home, "test", "a", env=hidden, code=1)[1]
+    env = hide_the_package(home)
+    home.settle(ANYBODY)
+    added = home.run("mcp", "add", "a", "--", "x", env=env)
+    assert added.returncode == 0
+    assert "the package mcp is not installed, which MCP servers need" in added.stderr
+    tried = home.run("mcp", "test", "a", env=env)
+    assert tried.returncode == 1
+    for said in (added, tried, home.run("mcp", "list", env=env)):
+        assert "tapui[mcp]" in said.stderr
 
 
 @pytest.mark.parametrize(
@@ -157,11 +160,11 @@ def test_a_program_that_is_not_there_is_told_at_once(
 
 def test_nobody_but_a_person_adds_or_allows(home: Home, tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", files={"command": "x"})
-    refused = home.run("mcp", "add", "a", "--", "x")
+    refused = ran(home, "mcp", "add", "a", "--", "x")
     assert refused.returncode == 1
     assert "has no terminal: add it in a terminal that you opened before" in refused.stderr
     assert not (home.tapui / "mcp.json").exists()
-    refused = home.run("mcp", "allow", "files", "--yes", "--folder", repo)
+    refused = ran(home, "mcp", "allow", "files", "--yes", "--folder", repo)
     assert refused.returncode == 1
     assert "has no terminal" in refused.stderr
     assert listed(home, "--folder", repo)["files"]["state"] == "notAllowed"
@@ -221,25 +224,26 @@ def test_a_server_that_is_not_allowed_is_not_tried(home: Home, tmp_path: Path) -
 
 
 def test_a_tool_of_a_server_is_tried_without_a_session(home: Home, tmp_path: Path) -> None:
-    tools = tmp_path / "tools.json"
     schema = {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}
     object_ = {"type": "object"}
-    tools.write_text(
-        json.dumps(
-            [
-                {"name": "find", "description": "Find it.", "inputSchema": schema},
-                {"name": "ask", "description": "Ask.", "inputSchema": object_},
-            ]
-        )
-    )
+    found = {"name": "find", "description": "Find it.", "inputSchema": schema}
+    asks = {"name": "ask", "description": "Ask.", "inputSchema": object_}
+    others = [{"name": f"tool_{n}", "inputSchema": object_} for n in range(88)]
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([found, asks, *others]))
     mcp(home, "add", "tiny", "--", sys.executable, str(TINY), str(tools))
     out, err = mcp(home, "test", "tiny", "find", "at=3")
     assert json.loads(json.loads(out))["arguments"] == {"at": 3}
     assert re.search(r"find ended after \d+\.\d\d s", err)
     called = json.loads(mcp(home, "test", "tiny", "ask", "--json")[0])
-    assert [one["name"] for one in called["tools"]] == ["find", "ask"]
+    names = [one["name"] for one in called["tools"]]
+    assert (names[:2], len(names)) == (["find", "ask"], 90), "a program reads all"
     assert '"action": "decline"' in called["call"]["outcome"]["data"]
     assert "find requires at (integer)" in mcp(home, "test", "tiny", "find", code=2)[1]
+    lines = mcp(home, "test", "tiny")[0].splitlines()
+    assert "90 tools" in lines[0]
+    assert (len(lines), lines[-1].strip()) == (23, "and 70 more: --all"), "a person, the first"
+    assert len(mcp(home, "test", "tiny", "--all")[0].splitlines()) == 92
 
 
 def test_the_doctor_names_servers_that_cannot_start(home: Home) -> None:
@@ -248,7 +252,7 @@ def test_the_doctor_names_servers_that_cannot_start(home: Home) -> None:
     mcp(home, "add", "bare", "--env", "A=${env:NOT_SET_HERE}", "--", "sh")
     text = (home.tapui / "mcp.json").read_text()
     (home.tapui / "mcp.json").write_text(text.replace('"good"', '"odd one": {}, "good"', 1))
-    found = json.loads(home.run("doctor", "--json").stdout)["findings"]
+    found = json.loads(ran(home, "doctor", "--json").stdout)["findings"]
     mine = [(one["state"], one["text"]) for one in found if one["id"] == "mcp-servers"]
     assert ("ok", "1 MCP servers can start") in mine
     said = "\n".join(text for state, text in mine if state == "warning")
@@ -288,22 +292,6 @@ def test_on_a_full_disk_the_file_stays_as_it_was_and_that_is_told(small_disk: Pa
     (small_disk / "full").unlink()
     mcp(home, "remove", "a")
     assert own(home) == {}
-
-
-def test_of_many_tools_people_are_listed_the_first_and_programs_all(
-    home: Home, tmp_path: Path
-) -> None:
-    tools = tmp_path / "tools.json"
-    tools.write_text(
-        json.dumps([{"name": f"tool_{n}", "inputSchema": {"type": "object"}} for n in range(90)])
-    )
-    mcp(home, "add", "many", "--", sys.executable, str(TINY), str(tools))
-    out, _ = mcp(home, "test", "many")
-    lines = out.splitlines()
-    assert "90 tools" in lines[0]
-    assert (len(lines), lines[-1].strip()) == (23, "and 70 more: --all")
-    assert len(mcp(home, "test", "many", "--all")[0].splitlines()) == 92
-    assert len(json.loads(mcp(home, "test", "many", "--json")[0])["tools"]) == 90
 
 
 def test_of_the_many_tools_of_a_running_server_the_first_are_listed(

@@ -13,7 +13,7 @@ import pytest
 from tapui.hosts.copilot.finding.past_files import PastSessions
 from tapui.hosts.copilot.finding.past_reading import PastAsked
 from tapui.hosts.copilot.session import history
-from tests.cli.running import HOSTILE, RAW, on_terminal
+from tests.cli.running import HOSTILE, RAW, on_terminal, ran
 from tests.hosts.copilot.finding.test_past import OK, Stored
 from tests.index.asked import write_everything
 from tests.records.turns import Writer
@@ -44,14 +44,14 @@ LONG = ("--timeout", "60")
 
 
 def ask(home: Home, question: str, *more: str) -> list[dict[str, Any]]:
-    done = home.run("query", question, *more, *SINCE, "--json")
+    done = ran(home, "query", question, *more, *SINCE, "--json")
     assert done.returncode == 0, done.stderr
     rows: list[dict[str, Any]] = json.loads(done.stdout)
     return rows
 
 
 def notes(home: Home) -> str:
-    return home.run("query", "SELECT count(*) FROM calls", *SINCE).stderr
+    return ran(home, "query", "SELECT count(*) FROM calls", *SINCE).stderr
 
 
 @pytest.fixture
@@ -147,23 +147,23 @@ def test_a_word_has_one_number_in_both(home: Home) -> None:
 @pytest.mark.usefixtures("_recorded", "stored")
 def test_only_the_views_are_reached_and_nothing_is_left(home: Home) -> None:
     for sql in ("SELECT * FROM past.calls", "SELECT * FROM past.names", "SELECT * FROM names"):
-        done = home.run("query", sql, *SINCE)
+        done = ran(home, "query", sql, *SINCE)
         assert done.returncode == 2, done.stdout
     scratch = home.root / "scratch"
     scratch.mkdir()
     asked = ("query", "SELECT DISTINCT provenance FROM checks", "--timeout", "10", *SINCE)
-    done = home.run(*asked, "--json", env=home.env(TMPDIR=str(scratch)))
+    done = ran(home, *asked, "--json", env=home.env(TMPDIR=str(scratch)))
     assert json.loads(done.stdout), done.stderr
     assert not list(scratch.glob("tapui-*"))
-    assert home.run("query", *SINCE).returncode == 2
-    alone = home.run("query", "SELECT DISTINCT provenance FROM calls", "--json")
+    assert ran(home, "query", *SINCE).returncode == 2
+    alone = ran(home, "query", "SELECT DISTINCT provenance FROM calls", "--json")
     assert json.loads(alone.stdout) == [{"provenance": "recorded"}]
 
 
 def test_sessions_of_before_are_left_out(home: Home, stored: Stored) -> None:
     path = home.copilot / "session-state" / stored.session / "events.jsonl"
     os.utime(path, (1_000_000_000, 1_000_000_000))
-    done = home.run("query", "SELECT * FROM sessions", "--past", "30d", "--json")
+    done = ran(home, "query", "SELECT * FROM sessions", "--past", "30d", "--json")
     assert json.loads(done.stdout) == []
     assert "0 sessions from Copilot's files" in done.stderr
 
@@ -230,7 +230,7 @@ def test_secrets_are_masked_and_nothing_hostile_is_shown(home: Home) -> None:
         told = repr(ask(home, f"SELECT * FROM {view}"))
         assert SECRET not in told
         assert "hush-hush" not in told
-        shown = home.run("query", f"SELECT * FROM {view}", *SINCE)
+        shown = ran(home, "query", f"SELECT * FROM {view}", *SINCE)
         assert not RAW.search(shown.stdout.replace("\n", ""))
     assert "[masked]" in repr(ask(home, "SELECT summary FROM calls"))
 

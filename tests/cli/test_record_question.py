@@ -9,7 +9,7 @@ import pytest
 
 from tapui.cli.failure import Failure
 from tapui.cli.record_question import condition
-from tests.cli.running import HOSTILE, RAW
+from tests.cli.running import HOSTILE, RAW, ran
 from tests.index.asked import write_everything
 from tests.index.played import call, line
 from tests.records.turns import Writer, opened
@@ -25,7 +25,7 @@ def _recorded(home: Home) -> None:
 
 
 def rows(home: Home, *arguments: str) -> list[dict[str, Any]]:
-    done = home.run("records", "query", *arguments, "--format", "jsonl")
+    done = ran(home, "records", "query", *arguments, "--format", "jsonl")
     assert done.returncode == 0, done.stderr
     return [json.loads(one) for one in done.stdout.splitlines()]
 
@@ -79,14 +79,14 @@ def test_groups_are_counted_and_added_up(home: Home) -> None:
 
 def test_tables_have_a_column_for_each_path_and_nothing_raw(home: Home) -> None:
     arguments = ("calls", "--session", "s1", "--group-by", "call.tool")
-    told = home.run("records", "query", *arguments, "--format", "csv").stdout
+    told = ran(home, "records", "query", *arguments, "--format", "csv").stdout
     assert list(csv.reader(io.StringIO(told))) == [
         ["call.tool", "count"], ["bash", "2"], ["edit", "1"],
     ]  # fmt: skip
-    told = home.run("records", "query", *arguments, "--format", "md").stdout
+    told = ran(home, "records", "query", *arguments, "--format", "md").stdout
     assert told.splitlines()[0] == "| call.tool | count |"
     for form in ("table", "md"):
-        done = home.run("records", "query", "calls", "--format", form)
+        done = ran(home, "records", "query", "calls", "--format", form)
         assert done.returncode == 0, done.stderr
         assert not RAW.search(done.stdout.replace("\n", ""))
         assert "call.exitCode" in done.stdout
@@ -98,16 +98,16 @@ def test_what_is_left_out_is_noted(home: Home) -> None:
         writer.turn(opened("s1", home.root / "s1"))
         for number in range(600):
             writer.turn(line(f"line {number} " + "x" * 300))
-    done = home.run("records", "query", "streams", "--format", "jsonl")
+    done = ran(home, "records", "query", "streams", "--format", "jsonl")
     assert len(done.stdout.splitlines()) == 20
     assert "there are more than these" in done.stderr
     # More than an agent's answer has room for.
-    done = home.run("records", "query", "streams", "--format", "jsonl", "--limit", "700")
+    done = ran(home, "records", "query", "streams", "--format", "jsonl", "--limit", "700")
     assert (len(done.stdout.splitlines()), done.stderr) == (601, "")
     path = home.root / "s1" / "files" / "tap" / "calls.jsonl"
     with path.open("ab") as file:
         file.write(b"not a record\n")
-    done = home.run("records", "query", "calls", "--where", "call.exitCode=x", "--session", "s1")
+    done = ran(home, "records", "query", "calls", "--where", "call.exitCode=x", "--session", "s1")
     assert "there are no such records" in done.stderr
     assert "values of another type than asked for: 2" in done.stderr
     assert "1 damaged line of the records was passed over" in done.stderr
@@ -126,12 +126,12 @@ def test_what_is_left_out_is_noted(home: Home) -> None:
     ],
 )
 def test_a_wrong_question_is_refused(home: Home, arguments: tuple[str, ...], said: str) -> None:
-    done = home.run("records", "query", *arguments)
+    done = ran(home, "records", "query", *arguments)
     assert done.returncode == 2
     assert said in done.stderr
 
 
 def test_a_session_that_is_not_there_is_named(home: Home) -> None:
-    done = home.run("records", "query", "calls", "--session", "nobody")
+    done = ran(home, "records", "query", "calls", "--session", "nobody")
     assert done.returncode == 1
     assert "there are no records of session nobody" in done.stderr

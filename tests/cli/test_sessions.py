@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import HOSTILE, RAW
+from tests.cli.running import HOSTILE, RAW, ran
 from tests.cli.schemas import check
 from tests.rig.gateway import Home, tapui_argv
 from tests.rig.stored import held, store
@@ -29,7 +29,7 @@ def test_they_are_listed_the_last_used_first(home: Home) -> None:
     store(home.copilot, "s-old", name="an old one", used=now - 3 * 86_400)
     store(home.copilot, "s-new", name="fix the build", used=now - 65)
     for words in ((), ("list",)):
-        done = home.run("sessions", *words)
+        done = ran(home, "sessions", *words)
         assert done.returncode == 0
         title, new, old = done.stdout.splitlines()
         assert title.split() == ["USED", "TITLE", "FOLDER", "BRANCH", "BYTES", "ID"]
@@ -37,15 +37,15 @@ def test_they_are_listed_the_last_used_first(home: Home) -> None:
         assert "fix the build" in new
         assert "s-new" in new
         assert old.split()[0] == "3d"
-    assert "s-old" in home.run("sessions", "list", "OLD", "main").stdout
-    done = home.run("sessions", "list", "--last", "1")
+    assert "s-old" in ran(home, "sessions", "list", "OLD", "main").stdout
+    done = ran(home, "sessions", "list", "--last", "1")
     assert "s-old" not in done.stdout
     assert done.stderr == "1 more: --last 2\n"
 
 
 def test_each_is_a_line_of_json(home: Home) -> None:
     store(home.copilot, "s1", name="one", used=1_000_000_000)
-    (line,) = home.run("sessions", "list", "--json").stdout.splitlines()
+    (line,) = ran(home, "sessions", "list", "--json").stdout.splitlines()
     assert check("sessions", line)["usedAt"] == "2001-09-09T01:46:40Z"
 
 
@@ -57,7 +57,7 @@ def test_each_is_a_line_of_json(home: Home) -> None:
     ],
 )
 def test_nothing_is_no_failure(home: Home, words: tuple[str, ...], told: str) -> None:
-    done = home.run("sessions", *words)
+    done = ran(home, "sessions", *words)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
 
 
@@ -67,7 +67,7 @@ def test_hostile_titles_are_harmless(home: Home) -> None:
         f"name: {json.dumps(HOSTILE)}\ncwd: {json.dumps('/' + HOSTILE)}\n"
     )
     for words in (("list",), ("list", "--json"), ("resume", "s1", "--print")):
-        done = home.run("sessions", *words)
+        done = ran(home, "sessions", *words)
         assert done.returncode == 0
         assert not RAW.search(done.stdout + done.stderr)
 
@@ -76,10 +76,10 @@ def test_which_one_is_meant(home: Home) -> None:
     for name in ("abc", "abd"):
         store(home.copilot, name)
     for action in ("resume", "go", "delete"):
-        done = home.run("sessions", action, "ab")
+        done = ran(home, "sessions", action, "ab")
         assert done.returncode == 1
         assert "ab fits several sessions" in done.stderr
-        done = home.run("sessions", action, "x")
+        done = ran(home, "sessions", action, "x")
         assert done.returncode == 1
         assert "Copilot has stored no session x; see: " in done.stderr
         assert done.stderr.rstrip().endswith("tapui sessions list")
@@ -87,7 +87,7 @@ def test_which_one_is_meant(home: Home) -> None:
 
 def test_the_line_that_resumes_works_in_any_shell(home: Home) -> None:
     folder = store(home.copilot, "s 1", about=b"cwd: /a folder/it's here\n")
-    done = home.run("sessions", "resume", "s 1")
+    done = ran(home, "sessions", "resume", "s 1")
     assert done.returncode == 0
     assert done.stdout.startswith("cd '/a folder/it'\"'\"'s here' && ")
     assert done.stdout.endswith(" copilot --resume 's 1'\n")
@@ -97,32 +97,32 @@ def test_the_line_that_resumes_works_in_any_shell(home: Home) -> None:
 def test_one_that_is_open_is_not_resumed_or_deleted(home: Home) -> None:
     folder = store(home.copilot, "s1")
     (folder / f"inuse.{os.getpid()}.lock").write_text(str(os.getpid()))
-    assert f"open (pid {os.getpid()})" in home.run("sessions").stdout
-    resumed = home.run("sessions", "resume", "s1")
+    assert f"open (pid {os.getpid()})" in ran(home, "sessions").stdout
+    resumed = ran(home, "sessions", "resume", "s1")
     assert resumed.returncode == 1
     assert f"open in process {os.getpid()}" in resumed.stderr
     assert "sessions go s1" in resumed.stderr
-    deleted = home.run("sessions", "delete", "s1", "--yes")
+    deleted = ran(home, "sessions", "delete", "s1", "--yes")
     assert deleted.returncode == 1
     assert "end it first" in deleted.stderr
     assert folder.exists()
     (folder / f"inuse.{os.getpid()}.lock").unlink()
     with held(folder) as pid:
-        went = home.run("sessions", "go", "s1")
+        went = ran(home, "sessions", "go", "s1")
     assert went.returncode == 1
     assert f", pid {pid}\n" in went.stderr
 
 
 def test_nobody_has_it_open(home: Home) -> None:
     store(home.copilot, "s1")
-    went = home.run("sessions", "go", "s1")
+    went = ran(home, "sessions", "go", "s1")
     assert went.returncode == 1
     assert "no program has session s1 open" in went.stderr
 
 
 def test_nothing_is_deleted_without_a_yes(home: Home, tmux: Tmux, path: str) -> None:
     folder = store(home.copilot, "s1")
-    done = home.run("sessions", "delete", "s1", env=home.env(PATH=path))
+    done = ran(home, "sessions", "delete", "s1", env=home.env(PATH=path))
     assert done.returncode == 2
     assert "Say so with --yes" in done.stderr
     screen = tmux.start(
@@ -140,7 +140,7 @@ def test_without_copilot_nothing_can_be_deleted(
     home: Home, tmp_path: Path, flags: list[str]
 ) -> None:
     store(home.copilot, "s1")
-    done = home.run("sessions", "delete", "s1", *flags, env=home.env(PATH=str(tmp_path)))
+    done = ran(home, "sessions", "delete", "s1", *flags, env=home.env(PATH=str(tmp_path)))
     assert done.returncode == 1
     assert "npm install -g @github/copilot" in done.stderr
 

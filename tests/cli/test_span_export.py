@@ -5,6 +5,7 @@ import stat
 import pytest
 
 from tapui.wire.events import Event, SpanEnded
+from tests.cli.running import ran
 from tests.records.turns import Writer, finished, opened, stamp, started
 from tests.rig.gateway import Home
 from tests.telemetry.collector import collecting
@@ -33,7 +34,7 @@ def exported(text: str) -> list[int]:
 
 def test_spans_are_printed_a_document_a_line(home: Home) -> None:
     recorded(home, *(ended(one) for one in range(1, 2_002)))
-    done = home.run("records", "export", "--otlp")
+    done = ran(home, "records", "export", "--otlp")
     assert (done.returncode, done.stderr) == (0, "2,001 spans exported\n")
     assert exported(done.stdout) == list(range(1, 2_002))
     assert len(done.stdout.splitlines()) == 3
@@ -42,11 +43,11 @@ def test_spans_are_printed_a_document_a_line(home: Home) -> None:
 def test_a_file_is_new_and_only_the_persons(home: Home) -> None:
     recorded(home, ended(1))
     target = home.root / "spans.jsonl"
-    done = home.run("records", "export", "--otlp", str(target))
+    done = ran(home, "records", "export", "--otlp", str(target))
     assert (done.returncode, done.stdout) == (0, "")
     assert exported(target.read_text()) == [1]
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    again = home.run("records", "export", "--otlp", str(target))
+    again = ran(home, "records", "export", "--otlp", str(target))
     assert (again.returncode, again.stderr) == (
         1,
         f"tapui: {target} is there already; name another file\n",
@@ -55,34 +56,34 @@ def test_a_file_is_new_and_only_the_persons(home: Home) -> None:
 
 def test_a_file_that_cannot_be_made_is_told(home: Home) -> None:
     recorded(home, ended(1))
-    done = home.run("records", "export", "--otlp", str(home.root / "no" / "file"))
+    done = ran(home, "records", "export", "--otlp", str(home.root / "no" / "file"))
     assert done.returncode == 1
     assert "cannot be written: No such file or directory" in done.stderr
 
 
 def test_one_session_and_a_time(home: Home) -> None:
     recorded(home, ended(1), ended(2, "s2"), ended(3))
-    of_one = home.run("records", "export", "--otlp", "--session", "s2")
+    of_one = ran(home, "records", "export", "--otlp", "--session", "s2")
     assert exported(of_one.stdout) == [2]
     (told,) = spans_of(of_one.stdout.encode())
     assert attributes(told)["session.id"] == "s2"
-    since = home.run(
-        "records", "export", "--otlp", "--since", stamp(5).removesuffix("Z") + "+00:00"
+    since = ran(
+        home, "records", "export", "--otlp", "--since", stamp(5).removesuffix("Z") + "+00:00"
     )
     assert exported(since.stdout) == [3]
-    nothing = home.run("records", "export", "--otlp", "--since", "2030-01-01")
+    nothing = ran(home, "records", "export", "--otlp", "--since", "2030-01-01")
     assert (nothing.stdout, nothing.stderr) == ("", "0 spans exported\n")
-    unknown = home.run("records", "export", "--otlp", "--session", "nope")
+    unknown = ran(home, "records", "export", "--otlp", "--session", "nope")
     assert unknown.returncode == 1
 
 
 def test_what_was_said_is_exported_only_with_content(home: Home) -> None:
     failed = ended(2, name="emitter", status="error", code="EXIT_1", error="EXIT_1: oh no")
     recorded(home, started("s1", "c1", 3), finished("s1", "c1"), ended(1, call_id="c1"), failed)
-    quiet = home.run("records", "export", "--otlp")
+    quiet = ran(home, "records", "export", "--otlp")
     assert "xxx" not in quiet.stdout
     assert "oh no" not in quiet.stdout
-    told = home.run("records", "export", "--otlp", "--content")
+    told = ran(home, "records", "export", "--otlp", "--content")
     call, run = spans_of(told.stdout.encode())
     assert attributes(call)["gen_ai.tool.call.arguments"] == '{"text":"xxx"}'
     assert run.status.message == "EXIT_1: oh no"
@@ -91,7 +92,7 @@ def test_what_was_said_is_exported_only_with_content(home: Home) -> None:
 def test_a_collector_gets_them(home: Home) -> None:
     recorded(home, ended(1), ended(2, "s2"))
     with collecting() as collector:
-        done = home.run("records", "export", "--otlp", collector.address)
+        done = ran(home, "records", "export", "--otlp", collector.address)
         assert (done.returncode, done.stderr) == (0, "2 spans exported\n")
         ((path, kind, body),) = collector.came
     assert (path, kind) == ("/v1/traces", "application/json")
@@ -102,14 +103,14 @@ def test_a_collector_gets_them(home: Home) -> None:
 def test_a_collector_that_does_not_take_them_is_a_failure(home: Home, answer: object) -> None:
     recorded(home, ended(1))
     with collecting(answer) as collector:
-        done = home.run("records", "export", "--otlp", collector.address)
+        done = ran(home, "records", "export", "--otlp", collector.address)
         assert done.returncode == 1
         assert done.stderr.startswith(f"tapui: {collector.address}: it ")
         assert len(collector.came) == 1
 
 
 def test_an_address_with_a_password_is_refused(home: Home) -> None:
-    done = home.run("records", "export", "--otlp", "http://u:p@localhost")
+    done = ran(home, "records", "export", "--otlp", "http://u:p@localhost")
     assert done.returncode == 2
     assert "without a name, a password" in done.stderr
 
@@ -118,13 +119,13 @@ def test_damaged_records_are_passed_over_and_counted(home: Home) -> None:
     recorded(home, ended(1), ended(2, trace_id="no"), ended(3))
     with next(home.root.rglob("traces.jsonl")).open("ab") as file:
         file.write(b'{"kind":"span.ended"}\n\xff\xfe\n{"torn')
-    done = home.run("records", "export", "--otlp")
+    done = ran(home, "records", "export", "--otlp")
     assert exported(done.stdout) == [1, 3]
     assert done.stderr == "2 spans exported\ndamaged ones passed over: 4\n"
 
 
 def test_it_says_what_to_give(home: Home) -> None:
-    done = home.run("records", "export")
+    done = ran(home, "records", "export")
     assert done.returncode == 2
     assert "--otlp" in done.stderr
     assert done.stdout == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Command
+from tests.cli.running import Command, ran, run
 from tests.client.fake_gateway import FakeGateway, Peer
 from tests.gateway.test_proof import PASSED, Work, folder
 from tests.rig.gateway import Gateway, Home
@@ -65,14 +65,15 @@ class Scene:
     def __init__(self, home: Home, folder: Path, host: WorkingHost, tower: Tower) -> None:
         self.home, self.folder, self.host, self.tower = home, folder, host, tower
 
-    async def start(self, *args: str, check: str = "pytest -q") -> Command:
-        given = ("--resume", "s1", "--cwd", str(self.folder), "--until", check)
-        return await Command.start(self.home, "run", "mend it", *given, *args)
+    def words(self, *args: str) -> tuple[str, ...]:
+        """Return the command line of the run."""
+        given = ("--resume", "s1", "--cwd", str(self.folder), "--until", "pytest -q")
+        return "run", "mend it", *given, *args
 
     async def run(self, *stretches: Stretch, args: Sequence[str] = ()) -> tuple[int, str, str]:
         """Run it to its end; return the exit code, stdout, and the last line of stderr."""
         self.host.stretches = stretches
-        code, out, err = await (await self.start(*args)).end()
+        code, out, err = await run(self.home, *self.words(*args))
         return code, out, err.splitlines()[-1]
 
 
@@ -136,7 +137,7 @@ async def test_what_is_never_proven_ends_with_what_is_missing(
 async def test_each_time_it_is_sent_back_is_told(gateway: Gateway, folder: Path) -> None:
     async with at_work(gateway, folder) as scene:
         scene.host.stretches = [claims, passes]
-        _, _, err = await (await scene.start()).end()
+        _, _, err = await run(scene.home, *scene.words())
         assert "· sent back 1 of 3" in err.splitlines()
 
 
@@ -176,7 +177,7 @@ async def test_a_session_that_dies_has_failed_and_says_what_was_missing(
 
     async with at_work(gateway, folder) as scene:
         scene.host.stretches = [claims, fails, dies]
-        code, _, err = await (await scene.start()).end()
+        code, _, err = await run(scene.home, *scene.words())
         fault, last = err.splitlines()[-2:]
         assert (code, fault) == (1, "tapui: the session ended: it crashed")
         assert last == "○ not proven: pytest -q: exit 1"
@@ -203,7 +204,7 @@ async def test_an_interrupt_stops_the_turn_and_its_goal_has_failed(
 
     async with at_work(gateway, folder) as scene:
         scene.host.stretches = [waits]
-        command = await scene.start()
+        command = await Command.start(scene.home, *scene.words())
         assert await command.line() == "at work\n"
         command.interrupt()
         code, _, _ = await command.end()
@@ -232,7 +233,7 @@ async def test_a_gateway_that_opened_no_goal_proves_nothing(home: Home) -> None:
 
     async with FakeGateway(home.root, talk) as older:
         args = ("--until", "pytest", "--port", str(older.port))
-        code, _, err = await (await Command.start(home, "run", "x", *args)).end()
+        code, _, err = await run(home, "run", "x", *args)
         assert (code, "this gateway is tapui 9.9.9, which knows no --until" in err) == (1, True)
 
 
@@ -250,6 +251,6 @@ async def test_a_gateway_that_opened_no_goal_proves_nothing(home: Home) -> None:
     ],
 )
 def test_what_no_run_can_prove_starts_nothing(home: Home, given: Sequence[str], said: str) -> None:
-    done = home.run("run", "x", *given)
+    done = ran(home, "run", "x", *given)
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
