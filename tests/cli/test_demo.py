@@ -6,9 +6,11 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from asyncio import to_thread as in_thread
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -40,9 +42,9 @@ from tapui.wire.steering import SessionStop, SessionTell
 from tapui.wire.subjects import UNCHECKED, Approval
 from tapui.wire.tower import ApprovalDecide, ApprovalReveal, CallCancel, RevealedCode, TowerSnapshot
 from tapui.wire.turns import TurnSource
+from tests.cli.running import ran
 from tests.cli.schemas import check
 from tests.rig.gateway import ANYBODY, Gateway, Home, tapui_argv
-from tests.rig.peers import Tower
 from tests.rig.processes import below, has_ended
 from tests.rig.tmux import Tmux
 from tests.rig.waiting import HUNG, until
@@ -85,7 +87,7 @@ class Played:
         return psutil.Process(self.host.pid).children()
 
     def state(self) -> dict[str, Any]:
-        done = self.home.run("status", "--json", env=self.env)
+        done = ran(self.home, "status", "--json", env=self.env)
         assert done.returncode == 0, done.stderr
         state: dict[str, Any] = check("status", done.stdout)["state"]
         return state
@@ -97,11 +99,32 @@ class Played:
         self._log.close()
 
 
+@contextlib.contextmanager
+def playing(home: Home, pace: str = "0.1") -> Iterator[Played]:
+    demo = Played(home, pace)
+    try:
+        yield demo
+    finally:
+        demo.close()
+
+
+@pytest.fixture(scope="module")
+def stage() -> Iterator[Played]:
+    """The demo that most tests share: of those that answer, each answers other requests."""
+    root = Path(tempfile.mkdtemp(prefix="tapui-home-"))
+    with playing(Home(root)) as demo:
+        yield demo
+    shutil.rmtree(root, ignore_errors=True)
+
+
 @pytest.fixture
-def played(home: Home, request: pytest.FixtureRequest) -> Iterator[Played]:
-    demo = Played(home, getattr(request, "param", "0.1"))
-    yield demo
-    demo.close()
+def played(request: pytest.FixtureRequest) -> Iterator[Played]:
+    """The shared demo, or one of the test's own at the pace that it is parametrized with."""
+    if not hasattr(request, "param"):
+        yield request.getfixturevalue("stage")
+        return
+    with playing(request.getfixturevalue("home"), request.param) as demo:
+        yield demo
 
 
 class Watched:
@@ -167,6 +190,8 @@ class Watched:
         )
 
 
+alone = pytest.mark.parametrize("played", ["0.1"], indirect=True)
+"""What is answered in another way, and what ends, is in a demo of its own."""
 stopped_in_time = pytest.mark.parametrize("played", ["2"], indirect=True)
 """What is stopped lasts two seconds then, and not the tenth of one."""
 
@@ -183,7 +208,13 @@ PAIRING, RELEASE, MIGRATION = "demo-pairing", "demo-release", "demo-migration"
 ROUNDING = "demo-rounding"
 
 
-async def test_every_pane_has_something(played: Played, watched: Watched) -> None:
+@alone
+async def test_one_request_comes_before_all_others_then_every_pane_has_something(
+    played: Played, watched: Watched
+) -> None:
+    (first,) = await watched.until(lambda state: [*state.approvals.values()], what="a request")
+    assert approvals.request(first) == "pytest --collect-only -q tests"
+
     def is_full(state: State) -> bool:
         streams = {one.last.level for one in state.streams.values() if one.last is not None}
         return (
@@ -191,7 +222,7 @@ async def test_every_pane_has_something(played: Played, watched: Watched) -> Non
             and {PAIRING, RELEASE, MIGRATION} <= state.turns.keys()
             and {"run_tests", "task", "bash"} <= {one.tool for one in state.calls.values()}
             and {"keep", "surface"} <= streams
-            and {"pairing", "permission", "userInput"}
+            and {"emitter", "pairing", "permission", "userInput"}
             <= {one.kind for one in state.approvals.values()}
         )
 
@@ -202,15 +233,6 @@ async def test_every_pane_has_something(played: Played, watched: Watched) -> Non
     scripted = [watched.state.sessions[id_] for id_ in (PAIRING, RELEASE, MIGRATION)]
     assert all(one.model == "scripted" and one.context is not None for one in scripted)
     assert {one["id"] for one in played.state()["sessions"]} >= {PAIRING, RELEASE, MIGRATION}
-
-
-async def test_one_request_comes_before_all_others(watched: Watched) -> None:
-    (first,) = await watched.until(lambda state: [*state.approvals.values()], what="a request")
-    assert approvals.request(first) == "pytest --collect-only -q tests"
-    kinds = {"emitter", "pairing", "permission", "userInput"}
-    await watched.until(
-        lambda state: kinds <= {one.kind for one in state.approvals.values()}, what="the others"
-    )
 
 
 async def test_a_goal_and_a_server_are_there(watched: Watched) -> None:
@@ -239,18 +261,15 @@ async def test_an_edit_that_is_allowed_changes_the_file(played: Played, watched:
     assert "sleep(0.2)" not in file.read_text()
 
 
-async def test_an_edit_that_is_denied_leads_elsewhere(played: Played, watched: Watched) -> None:
+@alone
+@pytest.mark.parametrize("decision", ["approve", "deny"])
+async def test_an_edit_that_is_denied_leads_to_a_subagent_that_works_and_asks(
+    played: Played, watched: Watched, decision: Literal["approve", "deny"]
+) -> None:
     await watched.decide(await watched.asked(PAIRING, "permission", kind="write"), "deny")
     await watched.said(PAIRING, "The file stays unchanged.")
     await watched.step(PAIRING, "refusal", lambda step: step.state == "denied")
     assert "sleep(0.2)" in (played.folder / "pairing/tests/test_pair.py").read_text()
-
-
-@pytest.mark.parametrize("decision", ["approve", "deny"])
-async def test_a_subagent_works_and_asks(
-    watched: Watched, decision: Literal["approve", "deny"]
-) -> None:
-    await watched.decide(await watched.asked(PAIRING, "permission", kind="write"), "deny")
     await watched.decide(await watched.asked(PAIRING, "permission", kind="shell"), decision)
     agent = await watched.step(
         PAIRING, "subagent", lambda step: step.kind == "subagent" and step.state == "done"
@@ -312,6 +331,7 @@ async def test_questions_and_modes_are_asked_for_and_kept_to(
     assert "## 1.3" in (played.folder / "release/CHANGELOG.md").read_text()
 
 
+@alone
 async def test_a_mode_that_is_denied_stays(watched: Watched) -> None:
     await watched.decide(await watched.asked(RELEASE, "userInput"), "deny")
     await watched.decide(await watched.asked(RELEASE, "permission", kind="write"), "deny")
@@ -457,6 +477,8 @@ async def test_what_the_demo_says_of_itself_works(played: Played, watched: Watch
     await asyncio.to_thread(until, is_found, what="what was searched for")
     # The first request may have come before the tower, and is open already.
     first = await watched.until(_pairing, what="pairing")
+    page = f"{detail_of(first)['origin']}/"
+    assert "<form>" in await in_thread(fetch, page)
     await run(*shlex.split(enter.replace("CODE", "000000")))
     again = await watched.until(lambda state: _pairing(state, after=first), what="next pairing")
     await watched.connection.send(ApprovalReveal(approval_id=again.id))
@@ -465,6 +487,7 @@ async def test_what_the_demo_says_of_itself_works(played: Played, watched: Watch
     said = await run(*shlex.split(enter.replace("CODE", came.code)))
     assert approvals.request(again) in said
     await watched.until(lambda state: (PAIRING, "visits@dashboard") in state.streams, what="line")
+    assert "Paired" in await in_thread(fetch, page)
 
 
 def _pairing(state: State, after: Approval | None = None) -> Approval | None:
@@ -474,43 +497,12 @@ def _pairing(state: State, after: Approval | None = None) -> Approval | None:
     return next((one for one in found if one.id != after.id and one.state == "waiting"), None)
 
 
-async def test_the_page_pairs_with_the_code_that_the_tower_shows(played: Played) -> None:
-    def asked(*states: str, but: dict[str, Any] | None = None) -> dict[str, Any] | None:
-        return next(
-            (
-                one
-                for one in played.state()["approvals"]
-                if one["kind"] == "pairing"
-                and one["state"] in states
-                and (but is None or one["id"] != but["id"])
-            ),
-            None,
-        )
-
-    def posted() -> list[dict[str, Any]]:
-        streams = played.state()["streams"]
-        return [one for one in streams if one["name"] == "visits@dashboard"]
-
-    async with await Tower.hello(played.gateway.url, played.gateway.internal_token) as tower:
-        # The first request may have come before the tower, and is open already.
-        first = await in_thread(until, lambda: asked("waiting", "revealed"), what="a request")
-        page = f"{first['detail']['origin']}/"
-        assert "<form>" in await in_thread(fetch, page)
-        await in_thread(fetch, f"{page}?code=000")
-        again = await in_thread(until, lambda: asked("waiting", but=first), what="another request")
-        await tower.send({"type": "approval.reveal", "approvalId": again["id"]})
-        code = (await tower.expect("approval.revealed"))["code"]
-    await in_thread(fetch, f"{page}?code={code}")
-    await in_thread(until, posted, what="a line of the page's")
-    assert "Paired" in await in_thread(fetch, page)
-    assert played.log == ""
-
-
 def fetch(url: str) -> str:
     with urlopen(url, timeout=HUNG) as response:
         return str(response.read().decode())
 
 
+@alone
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_is_left_when_the_gateway_ends(played: Played, number: signal.Signals) -> None:
     processes = until(

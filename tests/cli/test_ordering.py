@@ -1,16 +1,18 @@
 """`tapui send` and `tapui stop-turn` against a running gateway."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from tapui.wire.subjects import UNCHECKED
-from tests.cli.running import HOSTILE, RAW, Command, run
+from tests.cli.running import HOSTILE, RAW, Command, begun, run
 from tests.cli.schemas import check
+from tests.cli.sharing import gateway, home, running
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json
+
+__all__ = ["gateway", "home", "running"]
 
 CAN = ["tell", "now", "stop"]
 
@@ -36,13 +38,13 @@ async def test_a_text_is_sent_to_the_session_that_a_beginning_names(
     gateway: Gateway, home: Home
 ) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "send", "s1", "/go", "on")
+        command = begun(home, "send", "s1", "/go", "on")
         order = await answered(host, "session.tell", "working", "done")
         assert (order["text"], order["from"], order["sessionId"]) == (
             *("/go on", UNCHECKED),
             "s1-long",
         )
-        assert await command.end() == (0, "delivered  (tell (after this turn): /go on)\n", "")
+        assert await command == (0, "delivered  (tell (after this turn): /go on)\n", "")
 
 
 @pytest.mark.parametrize(("flag", "way"), [("--now", "now"), ("--stop-first", "stopFirst")])
@@ -50,10 +52,10 @@ async def test_a_text_goes_the_way_that_is_asked_for(
     gateway: Gateway, home: Home, flag: str, way: str
 ) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "send", "s1", "go on", flag, "--json")
+        command = begun(home, "send", "s1", "go on", flag, "--json")
         order = await answered(host, "session.tell", "stopping", "done", running=["sleep 9"])
         assert order["way"] == way
-        code, out, err = await command.end()
+        code, out, err = await command
         assert (code, err) == (0, "")
         told = check("order", out)
         assert (told["state"], told["way"], told["running"]) == ("done", way, ["sleep 9"])
@@ -63,9 +65,9 @@ async def test_a_text_that_waits_for_the_turns_end_is_not_waited_for(
     gateway: Gateway, home: Home
 ) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "send", "s1", "go on")
+        command = begun(home, "send", "s1", "go on")
         await answered(host, "session.tell", "queued")
-        code, out, err = await command.end()
+        code, out, err = await command
         assert (code, err) == (0, "")
         assert out.startswith("waits for the turn's end")
 
@@ -74,18 +76,18 @@ async def test_a_text_for_now_is_followed_until_the_turn_has_taken_it(
     gateway: Gateway, home: Home
 ) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "send", "s1", "go on", "--now")
+        command = begun(home, "send", "s1", "go on", "--now")
         await answered(host, "session.tell", "working", "queued", "done")
-        code, out, err = await command.end()
+        code, out, err = await command
         assert (code, out) == (0, "delivered  (tell (now): go on)\n")
         assert "waits until the turn can take it; it is delivered then" in err
 
 
 async def test_a_text_that_is_not_delivered_fails(gateway: Gateway, home: Home) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "send", "s1", "go on")
+        command = begun(home, "send", "s1", "go on")
         await answered(host, "session.tell", "failed", error=HOSTILE)
-        code, out, err = await command.end()
+        code, out, err = await command
         assert (code, err) == (1, "")
         assert out.startswith("not delivered: \\x1b]0;owned")
         assert RAW.search(out) is None
@@ -93,11 +95,11 @@ async def test_a_text_that_is_not_delivered_fails(gateway: Gateway, home: Home) 
 
 async def test_a_turn_is_stopped_and_what_survives_is_named(gateway: Gateway, home: Home) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "stop-turn", "s1-long")
+        command = begun(home, "stop-turn", "s1-long")
         await answered(
             host, "session.stop", "stopping", "done", running=["sleep 9"], dropped=["later"]
         )
-        assert await command.end() == (
+        assert await command == (
             0,
             (
                 "stopped; still running in the background: sleep 9; dropped with the turn: later"
@@ -111,9 +113,9 @@ async def test_what_became_of_an_order_is_a_plain_line(gateway: Gateway, home: H
     watching = await Command.start(home, "status", "--watch")
     async with session(gateway, label="Long") as host:
         assert (await watching.line())[10:] == "session Long: idle\n"
-        stopping = await Command.start(home, "stop-turn", "s1-long")
+        stopping = begun(home, "stop-turn", "s1-long")
         await answered(host, "session.stop", "stopping", "done")
-        assert (await stopping.end())[0] == 0
+        assert (await stopping)[0] == 0
         assert (await watching.line())[10:] == "session Long: stop the turn: stopped\n"
     assert (await watching.line())[10:] == "session Long: ended\n"
     watching.interrupt()
@@ -124,10 +126,10 @@ async def test_a_session_that_ends_meanwhile_fails_the_command(
     gateway: Gateway, home: Home
 ) -> None:
     async with session(gateway) as host:
-        command = await Command.start(home, "stop-turn", "s1", "--json")
+        command = begun(home, "stop-turn", "s1", "--json")
         await host.expect("session.stop")
         host.drop()
-        code, out, _ = await command.end()
+        code, out, _ = await command
         assert code == 1
         assert check("order", out)["error"] == "the session ended"
 
@@ -156,8 +158,6 @@ async def test_a_beginning_that_fits_several_sessions_is_refused(
 ) -> None:
     async with session(gateway) as host:
         await host.open("s1-other", can=CAN)
-        results = await asyncio.gather(
-            run(home, "send", "s1", "x"), run(home, "stop-turn", "s1-o9")
-        )
-        assert "s1 fits several sessions: s1-long, s1-other" in results[0][2]
-        assert results[1][0] == 1
+        _, _, err = await run(home, "send", "s1", "x")
+        assert "s1 fits several sessions: s1-long, s1-other" in err
+        assert (await run(home, "stop-turn", "s1-o9"))[0] == 1

@@ -20,12 +20,12 @@ async def test_a_session_that_is_open(gateway: Gateway, home: Home, tmp_path: Pa
     ):
         await agent.works()
         await tower.event("session.proof")
-        code, out, err = await run(home, "proof", "s1", "--md")
+        code, out, err = await run(home, "proof", agent.short, "--md")
         assert (code, err) == (6, "")
-        assert out.startswith("### What was recorded: s1-long\n")
+        assert out.startswith(f"### What was recorded: {agent.session}\n")
         assert f"| 1 | go | cart.py +1 −1 | {LINE}" in out
         assert out.endswith("*recorded by tapui on this machine*\n")
-        code, out, _ = await run(home, "proof", "s1", "--json")
+        code, out, _ = await run(home, "proof", agent.short, "--json")
         told = json.loads(out)
         assert (code, told["isProven"], told["turns"][0]["number"]) == (6, False, 1)
         code, _, err = await run(home, "proof", "nothing")
@@ -42,7 +42,7 @@ async def test_a_session_that_has_ended(gateway: Gateway, home: Home, tmp_path: 
         await agent.works()
         await tower.event("session.proof")
     gateway.stop()
-    code, out, err = await run(home, "proof", "s1-long")
+    code, out, err = await run(home, "proof", agent.session)
     assert (code, err) == (6, "")
     assert LINE in out
     assert "*checks recorded by tapui on this machine; prompts, files and approvals as" in out
@@ -60,22 +60,22 @@ async def test_an_ended_session_is_proven_by_the_ledger_alone(
     ):
         await agent.works()
         await tower.event("session.proof")
-        code, out, _ = await run(home, "prove", "s1", "--yes")
+        code, out, _ = await run(home, "prove", agent.short, "--yes")
         assert code == 0, out
-        code, page, _ = await run(home, "proof", "s1")
+        code, page, _ = await run(home, "proof", agent.short)
         assert code == 0, page
         assert "exit 0, 1 test, " in page
         assert "after the last change, run by you" in page
     gateway.stop()
-    code, out, _ = await run(home, "proof", "s1-long")
+    code, out, _ = await run(home, "proof", agent.session)
     assert code == 0, out
     (ledger,) = home.tapui.glob("**/ledger.jsonl")
     ledger.write_text(ledger.read_text().replace('"code":0', '"code":1', 1))
-    code, out, _ = await run(home, "proof", "s1-long")
+    code, out, _ = await run(home, "proof", agent.session)
     assert code == 6, out
     assert "it proves nothing*" in out
     ledger.unlink()
-    code, out, _ = await run(home, "proof", "s1-long", "--json")
+    code, out, _ = await run(home, "proof", agent.session, "--json")
     assert (code, json.loads(out)["isProven"]) == (6, False)
 
 
@@ -91,12 +91,12 @@ async def test_records_that_the_agent_has_written_prove_nothing(
         await tower.event("session.standing", having="standing")
     gateway.stop()
     forged = 0
-    for file in home.tapui.glob("sessions/s1-long/*.jsonl"):
+    for file in home.tapui.glob(f"sessions/{agent.session}/*.jsonl"):
         text = file.read_text()
         forged += text.count('"state":"unchecked"')
         file.write_text(text.replace('"state":"unchecked"', '"state":"checked"'))
     assert forged == 2
-    code, out, _ = await run(home, "proof", "s1-long")
+    code, out, _ = await run(home, "proof", agent.session)
     assert code == 6, out
     assert LINE in out
 

@@ -4,18 +4,24 @@ import os
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 
 import pytest
 
 from tests.cli.running import HOSTILE, RAW, Command, run
+from tests.cli.sharing import gateway, home, own_gateway, running
 from tests.gateway.emitting import until_dead
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Tower
 
+__all__ = ["gateway", "home", "own_gateway", "running"]
+
 PASSES = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self): pass\n"
 FAILS = PASSES.replace("pass\n", "self.fail('it is broken')\n")
 CHECK = "python3 -m unittest"
+
+_numbers = count(1)
 
 
 def repository(folder: Path, tests: str = PASSES) -> Path:
@@ -36,12 +42,13 @@ def repository(folder: Path, tests: str = PASSES) -> Path:
 class Agent:
     """A played session in a folder: its shell ran the check, and then it changed a file."""
 
-    def __init__(self, host: Host, folder: Path) -> None:
-        self.host, self.folder = host, folder
+    def __init__(self, host: Host, folder: Path, session: str) -> None:
+        self.host, self.folder, self.session = host, folder, session
+        self.short = session.removesuffix("-long")
 
     async def tell(self, name: str, **data: object) -> None:
         await self.host.send(
-            {"type": "session.event", "sessionId": "s1-long", "event": name, "data": data}
+            {"type": "session.event", "sessionId": self.session, "event": name, "data": data}
         )
 
     async def works(self) -> None:
@@ -64,10 +71,12 @@ class Agent:
 
 @asynccontextmanager
 async def session(gateway: Gateway, folder: Path, **fields: object) -> AsyncIterator[Agent]:
+    """A session with a name of its own: what is recorded of a check is known by that."""
     shells = {"shellTools": ["bash"], "reservedTools": ["bash"]}
     async with await Host.hello(gateway.url, gateway.internal_token) as host:
-        await host.open("s1-long", cwd=str(folder), **shells, **fields)
-        yield Agent(host, folder)
+        agent = Agent(host, folder, f"s{next(_numbers)}-long")
+        await host.open(agent.session, cwd=str(folder), **shells, **fields)
+        yield agent
 
 
 async def test_the_newest_check_is_shown_then_run_and_its_verdict_printed(
@@ -80,12 +89,12 @@ async def test_the_newest_check_is_shown_then_run_and_its_verdict_printed(
     ):
         await agent.works()
         await tower.event("session.proof")
-        code, out, err = await run(home, "prove", "s1")
+        code, out, err = await run(home, "prove", agent.short)
         assert (code, out) == (2, "")
         assert err == (
             f"{CHECK}\nin {folder}\nruns with your rights\ntapui: run it? Say so with --yes\n"
         )
-        code, out, err = await run(home, "prove", "s1", "--yes")
+        code, out, err = await run(home, "prove", agent.short, "--yes")
         assert out.splitlines()[-1] == "✓ passed: unittest, 1 test"
         assert "Ran 1 test in" in out
         assert code == 0
@@ -95,7 +104,7 @@ async def test_the_newest_check_is_shown_then_run_and_its_verdict_printed(
         code, out, err = await run(home, "prove")  # over the same files it goes at once
         assert (code, out) == (1, "")
         assert err == "tapui: no session works in this folder: name one\n"
-        code, out, err = await run(home, "prove", "s1")
+        code, out, err = await run(home, "prove", agent.short)
         assert (code, err) == (0, "")
 
 
@@ -114,9 +123,9 @@ async def test_one_that_is_named_and_does_not_pass(
     gateway: Gateway, home: Home, tmp_path: Path, command: list[str], code: int, last: str
 ) -> None:
     folder = repository(tmp_path / "shop", FAILS)
-    async with session(gateway, folder):
+    async with session(gateway, folder) as agent:
         command = [one.replace("\0", "") for one in command]
-        got, out, _ = await run(home, "prove", "s1", "--yes", "--", *command)
+        got, out, _ = await run(home, "prove", agent.short, "--yes", "--", *command)
         assert last in out.splitlines()[-1]
         assert got == code
         assert RAW.search(out) is None
@@ -126,13 +135,12 @@ async def test_an_interrupt_stops_what_never_ends(
     gateway: Gateway, home: Home, tmp_path: Path
 ) -> None:
     folder = repository(tmp_path / "shop")
-    async with session(gateway, folder):
+    async with session(gateway, folder) as agent:
         command = await Command.start(
-            home, "prove", "s1", "--yes", "--", "echo $$; exec sleep 1000"
+            home, "prove", agent.short, "--yes", "--", "echo $$; exec sleep 1000"
         )
         pid = (await command.line()).strip()
-        other = await Command.start(home, "prove", "s1", "--yes", "--", "true")
-        code, _, err = await other.end()
+        code, _, err = await run(home, "prove", agent.short, "--yes", "--", "true")
         assert (code, err) == (
             1,
             "tapui: another check of it runs: echo $$; exec sleep 1000\n",
@@ -149,30 +157,35 @@ async def test_a_session_that_ends_meanwhile_ends_it(
 ) -> None:
     folder = repository(tmp_path / "shop")
     async with session(gateway, folder) as agent:
-        command = await Command.start(home, "prove", "s1", "--yes", "--", "echo go; sleep 1000")
+        command = await Command.start(
+            home, "prove", agent.short, "--yes", "--", "echo go; sleep 1000"
+        )
         assert await command.line() == "go\n"
-        await agent.host.send({"type": "session.close", "sessionId": "s1-long", "reason": "over"})
+        close = {"type": "session.close", "sessionId": agent.session, "reason": "over"}
+        await agent.host.send(close)
         code, out, _ = await command.end()
         assert (code, out) == (6, "○ unknown: the session ended\n")
 
 
 async def test_a_gateway_that_is_killed_proves_nothing(
-    gateway: Gateway, home: Home, tmp_path: Path
+    own_gateway: Gateway, tmp_path: Path
 ) -> None:
     folder = repository(tmp_path / "shop")
-    async with session(gateway, folder):
-        command = await Command.start(home, "prove", "s1", "--yes", "--", "echo go; sleep 1000")
+    home = own_gateway.home
+    async with session(own_gateway, folder) as agent:
+        words = ("prove", agent.short, "--yes", "--", "echo go; sleep 1000")
+        command = await Command.start(home, *words)
         assert await command.line() == "go\n"
-        gateway.kill()
+        own_gateway.kill()
         code, out, _ = await command.end()
         assert (code, out) == (6, "○ unknown: the gateway has ended, and the check with it\n")
 
 
 async def test_a_folder_that_is_gone_is_named(gateway: Gateway, home: Home, tmp_path: Path) -> None:
     folder = repository(tmp_path / "shop")
-    async with session(gateway, folder):
+    async with session(gateway, folder) as agent:
         folder.rename(tmp_path / "gone")
-        code, out, _ = await run(home, "prove", "s1", "--yes", "--", "true")
+        code, out, _ = await run(home, "prove", agent.short, "--yes", "--", "true")
         assert code == 6
         assert out.startswith("○ unknown: true, it could not run: ")
 
@@ -180,17 +193,18 @@ async def test_a_folder_that_is_gone_is_named(gateway: Gateway, home: Home, tmp_
 @pytest.mark.parametrize(
     ("args", "code", "text"),
     [
-        (("prove", "s9"), 1, "there is no session s9"),
-        (("prove", "s1", "--", " "), 2, "there is no command"),
-        (("prove", "s1", "--", "x" * 3_000), 2, "a command has at most 2,000 characters"),
-        (("prove", "s1"), 1, "no check is known here: name one"),
-        (("prove", "local"), 1, "tapui does not see the commands of session local"),
+        (("nowhere",), 1, "there is no session nowhere"),
+        (("s1", "--", " "), 2, "there is no command"),
+        (("s1", "--", "x" * 3_000), 2, "a command has at most 2,000 characters"),
+        (("s1",), 1, "no check is known here: name one"),
+        (("local",), 1, "tapui does not see the commands of session local"),
     ],
 )
 async def test_what_cannot_be_done_is_told(
     gateway: Gateway, home: Home, tmp_path: Path, args: tuple[str, ...], code: int, text: str
 ) -> None:
-    async with session(gateway, repository(tmp_path / "shop")):
-        got, out, err = await run(home, *args)
+    async with session(gateway, repository(tmp_path / "shop")) as agent:
+        words = [agent.short if word == "s1" else word for word in args]
+        got, out, err = await run(home, "prove", *words)
         assert (got, out) == (code, "")
         assert err.startswith(f"tapui: {text}")

@@ -19,6 +19,7 @@ TOOLS = '''
 import base64, sys
 from dataclasses import dataclass
 from tapui.provider import Context, Image, Provider, ToolError
+from tests.cli.running import ran
 
 print("printed while it is loaded")
 provider = Provider("tools")

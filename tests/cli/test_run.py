@@ -2,24 +2,21 @@
 
 import json
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
 from tapui.wire.subjects import UNCHECKED
-from tests.cli.running import HOSTILE, RAW, Command
+from tests.cli.running import HOSTILE, RAW, ran, run
+from tests.cli.sharing import gateway, home, running
 from tests.rig.gateway import Gateway, Home
 from tests.rig.starting import SAID, StartingHost, start_host
 
+__all__ = ["gateway", "home", "running"]
+
 NPM = {"kind": "shell", "fullCommandText": "npm ci"}
-
-
-@pytest.fixture
-def gateway(serve: Callable[..., Gateway]) -> Gateway:
-    """A gateway whose own host starts nothing: another one is there first."""
-    return serve("--no-attach")
 
 
 @asynccontextmanager
@@ -34,8 +31,7 @@ async def hosting(gateway: Gateway) -> AsyncIterator[StartingHost]:
 
 async def test_what_the_agent_says_is_printed(gateway: Gateway, home: Home) -> None:
     async with hosting(gateway) as host:
-        command = await Command.start(home, "run", "hello", "you", "--cwd", str(home.root))
-        code, out, err = await command.end()
+        code, out, err = await run(home, "run", "hello", "you", "--cwd", str(home.root))
         assert (code, out) == (0, f"{SAID}\n")
         assert "run --resume started-1 PROMPT` goes on with it" in err
         (start,) = host.starts
@@ -48,8 +44,7 @@ async def test_what_is_denied_is_listed(gateway: Gateway, home: Home) -> None:
         host.asked = [NPM, {"kind": "url", "url": "https://example.org"}]
         policy = home.root / "p.toml"
         policy.write_text('[[rules]]\nallow = "npm ci"\n')
-        command = await Command.start(home, "run", "x", "--json", "--policy", str(policy))
-        code, out, err = await command.end()
+        code, out, err = await run(home, "run", "x", "--json", "--policy", str(policy))
         assert code == 5, err
         last = json.loads(out.splitlines()[-1])
         assert last["exitCode"] == 5
@@ -67,7 +62,7 @@ async def test_what_cannot_be_started_has_its_exit_code(
 ) -> None:
     async with hosting(gateway) as host:
         host.problem = {"problem": problem, "error": "not so"}
-        ended, out, err = await (await Command.start(home, "run", "x")).end()
+        ended, out, err = await run(home, "run", "x")
         assert (ended, out) == (code, "")
         assert "tapui: not so" in err
 
@@ -75,7 +70,7 @@ async def test_what_cannot_be_started_has_its_exit_code(
 async def test_no_text_of_an_agent_reaches_the_terminal_raw(gateway: Gateway, home: Home) -> None:
     async with hosting(gateway) as host:
         host.says = HOSTILE
-        _, out, err = await (await Command.start(home, "run", "x")).end()
+        _, out, err = await run(home, "run", "x")
         assert not RAW.search(out + err)
 
 
@@ -89,27 +84,28 @@ async def test_no_text_of_an_agent_reaches_the_terminal_raw(gateway: Gateway, ho
     ],
 )
 def test_a_policy_with_a_fault_is_told_and_nothing_is_run(
-    home: Home, tmp_path: Path, text: str | None, said: str
+    tmp_path: Path, text: str | None, said: str
 ) -> None:
     policy = tmp_path / "p.toml"
     if text is not None:
         policy.write_text(text)
-    done = home.run("run", "x", "--policy", str(policy))
+    done = ran(Home(tmp_path), "run", "x", "--policy", str(policy))
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
 
 
-def test_a_run_without_a_prompt_or_with_a_port_of_nobody(home: Home) -> None:
-    assert home.run("run", " ").returncode == 2
-    assert home.run("run", "x", "--port", "9").returncode == 3
+def test_a_run_without_a_prompt_or_with_a_port_of_nobody(tmp_path: Path) -> None:
+    assert ran(Home(tmp_path), "run", " ").returncode == 2
+    assert ran(Home(tmp_path), "run", "x", "--port", "9").returncode == 3
 
 
 @pytest.mark.parametrize("given", [["--cwd", "."], ["--cwd", "nowhere"], ["--resume", "s1"]])
-def test_a_missing_cli_is_named_before_anything_else(home: Home, given: list[str]) -> None:
+def test_a_missing_cli_is_named_before_anything_else(tmp_path: Path, given: list[str]) -> None:
     """No folder is trusted here; without the CLI that does not matter."""
+    home = Home(tmp_path)
     without = os.pathsep.join(
         one for one in home.env()["PATH"].split(os.pathsep) if not Path(one, "copilot").exists()
     )
-    done = home.run("run", "x", *given, env=home.env(PATH=without))
+    done = ran(home, "run", "x", *given, env=home.env(PATH=without))
     assert (done.returncode, done.stdout) == (3, "")
     assert "npm install -g @github/copilot" in done.stderr

@@ -10,17 +10,17 @@ from pathlib import Path
 
 import psutil
 import pytest
-from rich.cells import cell_len
 
 from tests.cli.running import (
     HOSTILE,
     RAW,
     Command,
     ask_permission,
-    next_event,
+    begun,
     on_terminal,
     provider,
     push,
+    ran,
     run,
 )
 from tests.cli.schemas import check
@@ -34,11 +34,11 @@ def test_a_setting_that_is_written_while_the_gateway_runs_is_named_where_it_woul
     home: Home, serve: Callable[..., Gateway]
 ) -> None:
     gateway = serve("--no-attach", env=PERSON)
-    refused = home.run("send", "local", "hello")
+    refused = ran(home, "send", "local", "hello")
     assert (refused.returncode, "has no terminal" in refused.stderr) == (1, True)
     assert "other settings" not in refused.stderr
     home.settle(ANYBODY)
-    refused = home.run("send", "local", "hello")
+    refused = ran(home, "send", "local", "hello")
     assert refused.returncode == 1
     assert 'approvals.command-line is "person" there' in refused.stderr
     assert f"apply these with tapui stop --port {gateway.port}" in refused.stderr
@@ -84,9 +84,9 @@ async def test_a_status_bar_is_told_in_a_few_characters(gateway: Gateway, home: 
     async with host, watching, provider(gateway) as one:
         assert await run(home, "status", "--line") == (0, "!1\n", "")
         for _ in range(2):
-            command = await Command.start(home, "call", "greet")
+            command = begun(home, "call", "greet")
             await one.answer(error="no", errorCode="INTERNAL")
-            assert (await command.end())[0] == 1
+            assert (await command)[0] == 1
         assert await run(home, "status", "--line") == (0, "!1 ✗2\n", "")
 
 
@@ -155,36 +155,6 @@ async def test_a_gateway_on_another_port_is_found_when_it_is_the_only_one(
     )
 
 
-@pytest.mark.usefixtures("gateway")
-def test_a_terminal_gets_bold_headings_unless_no_color_is_set(home: Home) -> None:
-    assert "\x1b[1mSessions: none\x1b[0m" in on_terminal(home.env(), *tapui_argv("status"))
-    assert "\x1b" not in on_terminal(home.env(NO_COLOR="1"), *tapui_argv("status"))
-    assert "\x1b" not in on_terminal(home.env(TERM="dumb"), *tapui_argv("status"))
-
-
-async def test_rows_end_with_the_terminals_width_but_requests_are_whole(
-    gateway: Gateway, home: Home
-) -> None:
-    long = "x" * 200
-    host, watching, _ = await ask_permission(gateway, f"echo {long}; rm it")
-    async with host, watching, provider(gateway) as builds:
-        await host.open("s2", label=f"日本{long}", cwd="/")
-        await push(builds, f"{long} end")
-        argv = tapui_argv("status")
-        shown = await asyncio.to_thread(on_terminal, home.env(NO_COLOR="1"), *argv, width=100)
-        sections = shown.replace("\r\n", "\n").split("\n\n")
-        lines = {section.partition(" ")[0]: section.splitlines()[1:] for section in sections}
-        rows = [*lines["Sessions"], *lines["Streams"]]
-        assert max(cell_len(row) for row in rows) == 100
-        assert ["xxx…" in row for row in rows if "xxx" in row] == [True] * 2
-        assert f"echo {long}; rm it" in shown
-        for whole in (
-            (await run(home, "status"))[1],
-            await asyncio.to_thread(on_terminal, home.env(), *argv),
-        ):
-            assert f"日本{long}" in whole
-
-
 @pytest.mark.parametrize("command", [(), ("demo",)])
 @pytest.mark.parametrize("term", ["dumb", ""])
 def test_a_terminal_that_is_none_is_refused_with_what_to_use_instead(
@@ -197,238 +167,63 @@ def test_a_terminal_that_is_none_is_refused_with_what_to_use_instead(
     )
 
 
-# provider list
-
-
-async def test_providers_that_are_connected_are_listed(gateway: Gateway, home: Home) -> None:
-    assert await run(home, "provider", "list") == (0, "", "no provider is connected\n")
-    async with provider(gateway, name=HOSTILE) as shown:
-        code, out, err = await run(home, "provider", "list")
-        assert (code, err) == (0, "")
-        assert RAW.search(out) is None
-        titles, row = out.splitlines()
-        assert titles.split() == ["ID", "NAME", "TRUST", "STATE", "SESSION", "TOOLS"]
-        assert row.startswith(shown.id)
-        assert row.endswith(" 1")
-
-
-# call
-
-
-async def test_call_prints_the_result_as_json_and_progress_as_notes(
-    gateway: Gateway, home: Home
-) -> None:
-    async with provider(gateway) as one:
-        command = await Command.start(home, "call", "greet", "--args", '{"name": "Ada"}')
-        call = await one.expect("tool.call")
-        assert (call["args"], call["sessionId"]) == ({"name": "Ada"}, "local")
-        await one.send({"type": "tool.progress", "id": call["id"], "message": f"50 % {HOSTILE}"})
-        assert "50 % \\x1b]0;owned" in await command.note()
-        data = {"text": HOSTILE, "number": 12345678901234567890.5}
-        await one.send({"type": "tool.result", "id": call["id"], "data": data})
-        code, out, err = await command.end()
-    assert (code, err) == (0, "")
-    assert RAW.search(out) is None
-    assert json.loads(out) == data
-
-
-@pytest.mark.parametrize(
-    ("result", "code", "out", "err"),
-    [
-        ({"data": None}, 0, "null\n", ""),
-        ({"data": 1e400}, 0, "1e400\n", ""),
-        (
-            {"error": "not\tthere\nat all", "errorCode": "NOT_FOUND"},
-            1,
-            "",
-            "tapui: NOT_FOUND: not\\x09there at all\n",
-        ),
-        ({"errorCode": "RATE_LIMITED"}, 1, "", "tapui: RATE_LIMITED: RATE_LIMITED\n"),
-    ],
-)
-async def test_how_a_call_ends(
-    gateway: Gateway, home: Home, result: dict[str, object], code: int, out: str, err: str
-) -> None:
-    async with provider(gateway) as one:
-        command = await Command.start(home, "call", "greet")
-        call = await one.expect("tool.call")
-        message = json.dumps({"type": "tool.result", "id": call["id"], **result})
-        await one._socket.send(message.replace("Infinity", "1e400"))
-        assert await command.end() == (code, out, err)
-
-
-@pytest.mark.usefixtures("gateway")
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        (("nope",), "there is no tool nope; there are: tap_post, tap_list_streams,"),
-        (
-            ("tap_list_stream",),
-            "there is no tool tap_list_stream; did you mean tap_list_streams? there are: tap_",
-        ),
-        (("tap_list_streams", "--session", "gone"), "there is no session gone"),
-    ],
-)
-def test_a_call_that_cannot_be_made_is_1(home: Home, args: tuple[str, ...], said: str) -> None:
-    done = home.run("call", *args)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert said in done.stderr
-
-
-@pytest.mark.usefixtures("gateway")
-@pytest.mark.parametrize(
-    ("args", "said"),
-    [
-        ("{}", "stream (string), message (string); give them as stream=…, or with --args"),
-        ('{"stream": "x"}', "message (string); give it as message=…, or with --args"),
-    ],
-)
-def test_arguments_that_the_tool_requires_are_asked_for(home: Home, args: str, said: str) -> None:
-    done = home.run("call", "tap_post", "--args", args)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"tapui: tap_post requires {said}\n"
-
-
-@pytest.mark.usefixtures("gateway")
-def test_arguments_are_given_as_key_and_value(home: Home) -> None:
-    posted = home.run("call", "tap_post", "stream=builds", "message=42 passed")
-    assert (posted.returncode, posted.stderr) == (0, "")
-    read = home.run("call", "tap_stream_history", "stream=builds", "last=1")
-    assert "42 passed" in read.stdout, read.stderr
-    for given, told in (
-        ("last=1", "requires stream (string); give it as stream=…"),
-        ("streem=builds", "there is no argument streem; did you mean stream?"),
-    ):
-        wrong = home.run("call", "tap_stream_history", given)
-        assert (wrong.returncode, wrong.stdout) == (2, "")
-        assert told in wrong.stderr
-
-
-async def test_arguments_that_do_not_fit_the_schema_are_not_sent(
-    gateway: Gateway, home: Home
-) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"count": {"type": "integer"}, HOSTILE: {"const": HOSTILE}},
-        "required": ["name"],
-        "additionalProperties": False,
-    }
-    tool = {"name": "t", "description": "d", "parameters": schema}
-    async with provider(gateway, tools=[tool]):
-        args = json.dumps({"count": "x", HOSTILE: 1, "nmae": 1})
-        code, out, err = await run(home, "call", "t", "--args", args)
-    assert (code, out) == (2, "")
-    assert RAW.search(err) is None
-    told = err.splitlines()
-    assert told[0] == "tapui: t requires name; give it as name=…, or with --args"
-    assert "tapui: t: count: takes integer, got string" in told
-    assert any("nmae: is not known; there are: count, " in one for one in told)
-    assert all(one.startswith("tapui: t") for one in told)
-
-
-@pytest.mark.parametrize(
-    ("schema", "noted"),
-    [
-        ({"type": "object", "required": "all of them"}, "is not of type"),
-        ({"required": [1, None]}, "is not of type"),
-        ({"properties": {"x": {"pattern": "("}}}, "is not a"),
-        ({"properties": {"x": {"$ref": "#/nowhere"}}}, "nowhere"),
-    ],
-)
-async def test_a_schema_that_cannot_be_used_lets_the_call_through_with_a_note(
-    gateway: Gateway, home: Home, schema: dict[str, object], noted: str
-) -> None:
-    tool = {"name": "t", "description": "d", "parameters": schema}
-    async with provider(gateway, tools=[tool]) as one:
-        command = await Command.start(home, "call", "t", "--args", '{"x": 1}')
-        await one.answer(data="done")
-        code, out, err = await command.end()
-    assert (code, out) == (0, '"done"\n')
-    begin = "the arguments are not checked: the schema of t cannot be used: "
-    assert err.startswith(begin)
-    assert noted in err
-
-
-async def test_interrupting_a_call_cancels_it_and_is_130(gateway: Gateway, home: Home) -> None:
-    async with provider(gateway) as one:
-        command = await Command.start(home, "call", "greet")
-        call = await one.expect("tool.call")
-        command.interrupt()
-        cancel = await one.expect("tool.cancel")
-        assert (cancel["id"], cancel["reason"]) == (call["id"], "interrupted by the person")
-        assert await command.end() == (130, "", "")
-
-
-async def test_a_gateway_that_is_killed_during_a_call_is_1(gateway: Gateway, home: Home) -> None:
-    async with provider(gateway) as one:
-        command = await Command.start(home, "call", "greet")
-        await one.expect("tool.call")
-        gateway.kill()
-        code, out, err = await command.end()
-        assert (code, out) == (1, "")
-        assert err == "tapui: the gateway closed the connection\n"
-    code, _, err = await run(home, "status")
-    assert code == 3
-    assert err.startswith("tapui: no gateway runs; start one")
-
-
 # records
 
 
 async def test_records_are_read_with_and_without_a_gateway(gateway: Gateway, home: Home) -> None:
     async with provider(gateway) as one:
-        command = await Command.start(home, "call", "greet", "--args", json.dumps({"x": HOSTILE}))
+        command = begun(home, "call", "greet", "--args", json.dumps({"x": HOSTILE}))
         await one.answer(data={"y": HOSTILE})
-        assert (await command.end())[0] == 0
+        assert (await command)[0] == 0
         await push(one, HOSTILE)
         assert (await run(home, "tail", "builds"))[0] == 0
     assert gateway.stop() == 0
-    done = home.run("records", "--session", "local", "--collection", "calls")
+    done = ran(home, "records", "--session", "local", "--collection", "calls")
     assert (done.returncode, done.stderr) == (0, "")
     assert [text.split()[2] for text in done.stdout.splitlines()] == [
         "call.started",
         "call.finished",
     ]
     assert "greet of greeter done after" in done.stdout
-    done = home.run("records", "--json", "--last", "1000")
+    done = ran(home, "records", "--json", "--last", "1000")
     assert (done.returncode, done.stderr) == (0, "")
     records = [check("records", text) for text in done.stdout.splitlines()]
     order = [(one["run"], one["seq"]) for one in records]
     assert order == sorted(order)
     kinds = {one["kind"] for one in records}
     assert {"session.opened", "provider.bound", "call.finished", "stream.posted"} <= kinds
-    done = home.run("records")
+    done = ran(home, "records")
     assert RAW.search(done.stdout) is None
-    assert len(home.run("records", "--last", "2").stdout.splitlines()) == 2
-    done = home.run("records", "--session", "loc")
+    assert len(ran(home, "records", "--last", "2").stdout.splitlines()) == 2
+    done = ran(home, "records", "--session", "loc")
     assert (done.returncode, done.stderr) == (0, "")
-    done = home.run("records", "--session", "zzz")
+    done = ran(home, "records", "--session", "zzz")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("tapui: there are no records of session zzz; sessions with rec")
 
 
 def test_an_agent_s_question_to_the_records_is_answered(gateway: Gateway, home: Home) -> None:
-    assert home.run("call", "tap_post", "stream=notes", "message=found it").returncode == 0
-    done = home.run("call", "tap_query_records", "collection=streams")
+    assert ran(home, "call", "tap_post", "stream=notes", "message=found it").returncode == 0
+    done = ran(home, "call", "tap_query_records", "collection=streams")
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout)
     assert [one["line"]["event"] for one in told["records"]] == ["found it"]
     where = json.dumps([{"field": "call.tool", "op": "eq", "value": "tap_post"}])
-    done = home.run("call", "tap_query_records", "collection=calls", f"where={where}")
+    done = ran(home, "call", "tap_query_records", "collection=calls", f"where={where}")
     (call,) = json.loads(done.stdout)["records"]
     assert (call["call"]["provider"], call["call"]["state"]) == ("tap", "done")
-    refused = home.run("call", "tap_query_records", "collection=evals")
+    refused = ran(home, "call", "tap_query_records", "collection=evals")
     assert refused.returncode != 0
     assert "collection" in refused.stderr
 
 
 def test_damaged_records_are_passed_over_and_counted(gateway: Gateway, home: Home) -> None:
-    assert home.run("call", "tap_list_streams").returncode == 0
+    assert ran(home, "call", "tap_list_streams").returncode == 0
     assert gateway.stop() == 0
     file = next(home.tapui.rglob("calls.jsonl"))
     with file.open("ab") as out:
         out.write(b'{"v":1,"damaged\n{"torn')
-    done = home.run("records", "--collection", "calls")
+    done = ran(home, "records", "--collection", "calls")
     assert (done.returncode, done.stdout.count("\n")) == (0, 2)
     assert done.stderr.splitlines() == [
         "damaged lines passed over: 1",
@@ -446,11 +241,11 @@ def test_the_ready_line_fits_its_schema(gateway: Gateway) -> None:
 
 
 def test_stop_ends_the_gateway_and_returns_when_it_has(gateway: Gateway, home: Home) -> None:
-    done = home.run("stop")
+    done = ran(home, "stop")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"stopped {gateway.url} (pid {gateway.pid})\n"
     assert gateway.wait() == 0
-    assert home.run("stop").returncode == 3
+    assert ran(home, "stop").returncode == 3
 
 
 async def test_stop_asks_where_headless_sessions_end_with_it(
@@ -475,20 +270,20 @@ def test_two_gateways_are_told_apart_by_port(
     gateway: Gateway, home: Home, serve: Callable[..., Gateway]
 ) -> None:
     other = serve("--no-attach")
-    done = home.run("stop")
+    done = ran(home, "stop")
     ports = ", ".join(str(port) for port in sorted([gateway.port, other.port]))
     assert done.returncode == 3
     assert done.stderr == f"tapui: no gateway runs on port 9400; choose one with --port: {ports}\n"
-    done = home.run("stop", "--port", str(other.port))
+    done = ran(home, "stop", "--port", str(other.port))
     assert (done.returncode, done.stdout) == (0, f"stopped {other.url} (pid {other.pid})\n")
-    assert home.run("status").stdout.startswith(gateway.url)
+    assert ran(home, "status").stdout.startswith(gateway.url)
 
 
 @pytest.mark.parametrize("more", [(), ("--detach",), ("--json",)])
 def test_a_second_serve_on_ones_own_port_says_whose_it_is(
     gateway: Gateway, home: Home, more: tuple[str, ...]
 ) -> None:
-    done = home.run("serve", "--port", str(gateway.port), *more)
+    done = ran(home, "serve", "--port", str(gateway.port), *more)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
         f"tapui: a gateway of yours already serves port {gateway.port} (pid {gateway.pid}): "
@@ -499,21 +294,21 @@ def test_a_second_serve_on_ones_own_port_says_whose_it_is(
 
 def test_a_detached_gateway_is_ready_when_the_command_returns(home: Home) -> None:
     home.root.mkdir(parents=True, exist_ok=True)
-    done = home.run("serve", "--detach", "--json", "--no-attach", "--port", "0")
+    done = ran(home, "serve", "--detach", "--json", "--no-attach", "--port", "0")
     try:
         assert (done.returncode, done.stderr) == (0, "")
         ready = check("ready", done.stdout)
         process = psutil.Process(ready["pid"])
         assert os.getsid(ready["pid"]) == ready["pid"] != os.getsid(0)
-        assert home.run("status").stdout.startswith(ready["url"])
+        assert ran(home, "status").stdout.startswith(ready["url"])
         log = next((home.tapui / "log").iterdir())
         assert log.stat().st_mode & 0o777 == 0o600
-        again = home.run("serve", "--detach", "--port", ready["url"].rpartition(":")[2])
+        again = ran(home, "serve", "--detach", "--port", ready["url"].rpartition(":")[2])
         assert (again.returncode, again.stdout) == (2, "")
         assert "choose" in again.stderr
         assert len(list((home.tapui / "log").iterdir())) == 1
     finally:
-        assert home.run("stop").returncode == 0
+        assert ran(home, "stop").returncode == 0
     until(lambda: not process.is_running(), what="the gateway's process has ended")
 
 
@@ -533,38 +328,3 @@ def test_a_signal_ends_serve_cleanly(gateway: Gateway, home: Home, number: signa
     gateway.signal(number)
     assert (gateway.wait(), gateway.stderr) == (0, "")
     assert not list((home.tapui / "run").iterdir())
-
-
-async def test_status_says_what_a_session_waits_for(gateway: Gateway, home: Home) -> None:
-    host, watching, _ = await ask_permission(gateway)
-    async with host, watching:
-        asks = {"type": "session.update", "sessionId": "s1", "asksThere": "trust this folder?"}
-        await host.send(asks)
-        await host.open("s2")
-        failed = {"statusCode": 429, "errorMessage": HOSTILE}
-        told = {"sessionId": "s2", "event": "model.call_failure", "data": failed}
-        await host.send({"type": "session.event", **told})
-        while (await next_event(watching, "session.updated")).get("sessionId") != "s2":
-            pass
-        code, out, err = await run(home, "status")
-    assert (code, err) == (0, "")
-    assert "asks in its terminal: trust this folder?" in out
-    assert "idle, waits for the model: 429" in out
-
-
-async def test_status_says_for_which_command_in_the_background_a_session_waits(
-    gateway: Gateway, home: Home
-) -> None:
-    host, watching, approval_id = await ask_permission(gateway)
-    async with host, watching:
-        assert (await run(home, "deny", approval_id))[0] == 0
-        for event in ("assistant.turn_start", "session.idle"):
-            told = {"sessionId": "s1", "event": event, "data": {}}
-            await host.send({"type": "session.event", **told})
-        shells = {"type": "session.update", "sessionId": "s1", "shells": ["npm run dev"]}
-        await host.send(shells)
-        while "shells" not in (await next_event(watching, "session.updated"))["session"]:
-            pass
-        code, out, err = await run(home, "status")
-    assert (code, err) == (0, "")
-    assert re.search(r" waits for shell “npm run dev”, \d+s ", out)
