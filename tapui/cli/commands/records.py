@@ -77,8 +77,9 @@ def arguments(records: CommandParser) -> None:
         "query",
         "ask the records of a collection, as agents ask with tap_query_records",
         record_question,
-        "A condition is a path, a comparison (= != < <= > >= ~) and a value, or a word: exists,\n"
-        "missing, contains, startsWith, endsWith, in, nin. ~ is a regular expression.\n"
+        "A condition is a path, a comparison (= != < <= > >= ~) and a value, or a word:\n"
+        "exists, missing, contains, startsWith, endsWith, in, nin. ~ is a regular\n"
+        "expression.\n"
         "  tapui records query calls --where call.tool=bash --where 'call.duration>500'\n"
         "  tapui records query traces --group-by span.tool --agg p95:span.duration",
     )

@@ -40,7 +40,7 @@ def arguments(sessions: CommandParser) -> None:
         "resume",
         "open one again, so that tapui can attach to it",
         _resume,
-        "In a new pane of tmux, zellij, kitty or wezterm, else the line that does it is printed.",
+        "In a new pane of tmux, zellij, kitty or wezterm, else the line that does it is\nprinted.",
     )
     resume.add_argument("--print", action="store_true", help="print the line in any case")
     go = actions.add("go", "go to the terminal in which one is open, or say where that is", _go)
