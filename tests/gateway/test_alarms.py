@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from tests.cli.running import ran
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Host
 from tests.rig.waiting import until_async
@@ -18,7 +19,7 @@ async def test_a_quiet_turn_is_told_by_status(serve: Callable[..., Gateway]) -> 
         await host.send(happened("session.busy"))
 
         def status() -> str:
-            return gateway.home.run("status", "--port", str(gateway.port)).stdout
+            return ran(gateway.home, "status", "--port", str(gateway.port)).stdout
 
         def alarms() -> str:
             return said if "Alarms (1)" in (said := status()) else ""

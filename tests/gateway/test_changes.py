@@ -11,6 +11,7 @@ import pytest
 
 from tapui.runtime.folders.comparison import LARGE
 from tapui.wire import limits
+from tests.cli.running import ran
 from tests.cli.schemas import check
 from tests.gateway.test_proof import PASSED, at_work, folder
 from tests.rig.gateway import Gateway, Home
@@ -41,11 +42,11 @@ async def answer(tower: Tower, kind: str, asked: str) -> Json:
 def git(folder: Path, *words: str, text: bytes | None = None) -> bytes:
     environ = {**os.environ, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     names = ("-c", "user.name=a", "-c", "user.email=a@b")
-    ran = subprocess.run(
+    done = subprocess.run(
         ["git", *names, *words], cwd=folder, check=True, env=environ, input=text,
         stdout=subprocess.PIPE,
     )  # fmt: skip
-    return ran.stdout
+    return done.stdout
 
 
 def told_by(file: Json) -> list[tuple[str, str]]:
@@ -150,8 +151,8 @@ async def test_the_command_line(gateway: Gateway, folder: Path, tmp_path: Path) 
         await work.edit("cart.py", "new\n")
         (folder / "odd \x1b[31m\té.txt").write_bytes(b"a\nno end")
         (folder / "bin").write_bytes(b"\0\x01")
-        ran = {
-            name: await asyncio.to_thread(gateway.home.run, "changes", "s1", *options)
+        printed = {
+            name: await asyncio.to_thread(ran, gateway.home, "changes", "s1", *options)
             for name, options in {
                 "table": (),
                 "json": ("--json",),
@@ -161,17 +162,17 @@ async def test_the_command_line(gateway: Gateway, folder: Path, tmp_path: Path) 
                 "wrong": ("--since", "soon"),
             }.items()
         }
-    assert [one.returncode for one in ran.values()] == [0, 0, 0, 0, 1, 2]
-    assert "\x1b[31m" not in ran["table"].stdout + ran["md"].stdout
-    assert [line.split() for line in ran["table"].stdout.splitlines()][:3:2] == [
+    assert [one.returncode for one in printed.values()] == [0, 0, 0, 0, 1, 2]
+    assert "\x1b[31m" not in printed["table"].stdout + printed["md"].stdout
+    assert [line.split() for line in printed["table"].stdout.splitlines()][:3:2] == [
         ["FILE", "CHANGE", "+", "−", "BY"],
         ["cart.py", "modified", "+1", "−1", "edit"],
     ]
-    told = json.loads(ran["json"].stdout)
-    check("changes", ran["json"].stdout)
+    told = json.loads(printed["json"].stdout)
+    check("changes", printed["json"].stdout)
     assert [one["path"] for one in told["files"]] == ["bin", "cart.py", "odd \x1b[31m\té.txt"]
-    assert "| cart.py | modified | +1 −1 | edit |  |" in ran["md"].stdout
-    git(clone, "apply", "-", text=ran["patch"].stdout.encode())
+    assert "| cart.py | modified | +1 −1 | edit |  |" in printed["md"].stdout
+    git(clone, "apply", "-", text=printed["patch"].stdout.encode())
     for name in ("cart.py", "bin", "odd \x1b[31m\té.txt"):
         assert (clone / name).read_bytes() == (folder / name).read_bytes()
 
@@ -187,7 +188,7 @@ async def test_much_is_bounded_and_passed_on(
         (folder / "larger.py").write_bytes(b"x\n" * 3_000_000)
         large = await diff_of(work.tower, folder, "large.py")
         larger = await diff_of(work.tower, folder, "larger.py")
-        ran = await asyncio.to_thread(gateway.home.run, "changes", "s1", "--patch")
+        patch = await asyncio.to_thread(ran, gateway.home, "changes", "s1", "--patch")
         for number in range(limits.CHANGED_FILES):
             (folder / f"file-{number}.py").write_text("x\n")
         listed = await changes(work.tower)
@@ -195,8 +196,8 @@ async def test_much_is_bounded_and_passed_on(
     assert len(hunk["lines"]) > 400_000
     assert large["notes"] == [f"{900_000 - len(hunk['lines']):,} more lines are not shown"]
     assert (larger.get("hunks"), larger["notes"]) == (None, [LARGE])
-    assert (ran.returncode, ran.stderr) == (1, f"larger.py: {LARGE}\n")
-    git(clone, "apply", "-", text=ran.stdout.encode())
+    assert (patch.returncode, patch.stderr) == (1, f"larger.py: {LARGE}\n")
+    git(clone, "apply", "-", text=patch.stdout.encode())
     assert (clone / "large.py").read_bytes() == (folder / "large.py").read_bytes()
     assert (len(listed["files"]), listed["more"]) == (limits.CHANGED_FILES, 2)
 

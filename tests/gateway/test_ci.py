@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import tapui.hosts.copilot
+from tests.cli.running import ran
 from tests.gateway.emitting import Watcher
 from tests.gateway.test_proof import at_work
 from tests.rig.gateway import Gateway, Home
@@ -85,7 +86,7 @@ async def offered(host: Host, tool: str) -> None:
 async def test_it_is_added_and_asks_where_the_person_says(home: Home, folder: Path) -> None:
     with GitHubServer().serving() as hub, Gateway(home, "--no-attach", env=hub.environ) as gateway:
         hub.run("success")
-        added = home.run("provider", "add", "ci", "--yes", "--folder", str(folder))
+        added = ran(home, "provider", "add", "ci", "--yes", "--folder", str(folder))
         assert added.returncode == 0, added.stderr
         file = folder / "tap.config.json"
         written = json.loads(file.read_text())
@@ -97,7 +98,7 @@ async def test_it_is_added_and_asks_where_the_person_says(home: Home, folder: Pa
             "GITHUB_TOKEN": "taken",
         }
         file.write_text(json.dumps(written))
-        allowed = home.run("emitters", "allow", "ci", "--yes", "--folder", str(folder))
+        allowed = ran(home, "emitters", "allow", "ci", "--yes", "--folder", str(folder))
         assert allowed.returncode == 0, allowed.stderr
         async with Told(gateway) as seen:
             await seen.host.open("s1", cwd=str(folder))
@@ -107,7 +108,7 @@ async def test_it_is_added_and_asks_where_the_person_says(home: Home, folder: Pa
             assert (found["data"]["repository"], found["data"]["state"]) == ("acme/shop", "passing")
 
             def told() -> Json | None:
-                state = json.loads(home.run("status", "--json").stdout)["state"]
+                state = json.loads(ran(home, "status", "--json").stdout)["state"]
                 named = [one for one in state["providers"] if one["name"] == "ci-watcher"]
                 return next((one for one in named if one.get("context")), None)
 

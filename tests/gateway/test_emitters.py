@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import ran
 from tests.gateway.emitting import Watcher, configuration, cut, repository, script, until_dead
 from tests.rig.gateway import Gateway, Home
 
@@ -135,7 +136,7 @@ async def test_what_is_revoked_stops_and_asks(gateway: Gateway, home: Home, tmp_
         await seen.host.open("s1", cwd=repo)
         await seen.allow("pulse")
         pid = await seen.line("pid", "pulse@tap")
-        revoked = await asyncio.to_thread(home.run, "emitters", "revoke", "--folder", repo)
+        revoked = await asyncio.to_thread(ran, home, "emitters", "revoke", "--folder", repo)
         said = f"1 that were allowed in {repo} are not any more\n"
         assert (revoked.returncode, revoked.stdout) == (0, said)
         shown = await seen.allow("pulse", "deny")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.running import ran
 from tests.gateway.emitting import Watcher, repository, until_dead
 from tests.rig.gateway import ANYBODY, Gateway, Home
 from tests.rig.peers import Provider
@@ -99,7 +100,7 @@ async def test_a_hundred_of_a_folder_are_run_and_more_are_told(
     ]
     repo = repository(tmp_path / "repo", *many)
     home.settle(ANYBODY)
-    allowed = home.run("emitters", "allow", "--folder", repo, "--yes")
+    allowed = ran(home, "emitters", "allow", "--folder", repo, "--yes")
     assert len(allowed.stdout.splitlines()) == 100, allowed.stderr
     async with Watcher(serve("--no-attach")) as seen:
         await seen.host.open("s1", cwd=repo)
@@ -119,7 +120,7 @@ async def test_consents_that_cannot_be_read_allow_nothing_and_that_is_told(
 ) -> None:
     repo = repository(tmp_path / "repo", {"name": "one", "command": "echo hi"})
     home.settle(ANYBODY)
-    home.run("emitters", "allow", "--folder", repo, "--yes")
+    ran(home, "emitters", "allow", "--folder", repo, "--yes")
     (kept,) = home.root.rglob("consents.json")
     if damage == "torn":
         kept.write_bytes(kept.read_bytes()[:-4])

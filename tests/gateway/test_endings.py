@@ -89,14 +89,14 @@ def test_a_second_gateway_on_the_port_says_so_and_touches_nothing(
     gateway: Gateway, home: Home
 ) -> None:
     token = gateway.token
-    second = home.run("serve", "--port", str(gateway.port), "--no-attach")
-    assert second.returncode == 2
-    assert second.stdout == ""
-    assert second.stderr == (
-        f"tapui: a gateway of yours already serves port {gateway.port} (pid {gateway.pid}): "
-        f"`tapui` shows it, `tapui stop --port {gateway.port}` ends it; "
-        "choose another port with --port N\n"
-    )
+    for more in ("--no-attach", "--detach", "--json"):
+        second = home.run("serve", "--port", str(gateway.port), more)
+        assert (second.returncode, second.stdout) == (2, "")
+        assert second.stderr == (
+            f"tapui: a gateway of yours already serves port {gateway.port} (pid {gateway.pid}): "
+            f"`tapui` shows it, `tapui stop --port {gateway.port}` ends it; "
+            "choose another port with --port N\n"
+        )
     elsewhere = home.run(
         *("serve", "--port", str(gateway.port), "--no-attach"),
         env=home.env(TAPUI_HOME=str(home.root / "other")),

@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.cli.running import run
+from tests.cli.running import ran, run
 from tests.gateway.test_goals import say
 from tests.gateway.test_proof import Work, at_work, folder
 from tests.rig.gateway import ANYBODY, Gateway, Home
@@ -132,7 +132,7 @@ async def test_what_is_wrong_in_the_file_is_shown_where_emitters_problems_are(
         (problem,) = (await events.next("emitter.problems"))["problems"]
         assert (problem["line"], problem["key"]) == (8, "goals[0].unproven")
         status, doctor, listed = [
-            await asyncio.to_thread(home.run, *command)
+            await asyncio.to_thread(ran, home, *command)
             for command in (("status",), ("doctor",), ("emitters", "list"))
         ]
         assert line in status.stdout
@@ -166,7 +166,7 @@ async def test_records_delete_takes_the_ledger_and_the_goals_along(
             await say(work, "goal.open", sessionId="s1", title="mine")
             ledger = work.ledger
             until(lambda: '"title":"mine"' in ledger.read_text(), what="the goal in the ledger")
-    done = home.run("records", "delete", "s1", "--yes")
+    done = ran(home, "records", "delete", "s1", "--yes")
     assert (done.returncode, ledger.exists()) == (0, False)
     with Gateway(home, "--no-attach") as gateway:
         async with at_work(gateway, folder) as work:

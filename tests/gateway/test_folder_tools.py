@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from tests.cli.running import ran
 from tests.folder_tools.folder import folder_with, source
 from tests.gateway.emitting import Watcher
 from tests.gateway.test_project_providers import call
@@ -83,14 +84,14 @@ async def test_what_is_wrong_is_in_the_status_and_the_list(
     async with Watcher(gateway) as seen:
         await seen.host.open("s1", cwd=repo)
         await seen.state("tools", "asking")
-        told = json.loads(home.run("status", "--json").stdout)["tools"]["s1"]
+        told = json.loads(ran(home, "status", "--json").stdout)["tools"]["s1"]
         assert (told["folder"], told["state"], told["waits"]) == (repo, "asking", True)
         (problem,) = told["problems"]
         assert problem.startswith(f"{repo}/tools/two.py:")
         assert "the file is two.py" in problem
-        doctor = home.run("doctor").stdout
+        doctor = ran(home, "doctor").stdout
         assert f"the tool files of {repo} wait until you allow them" in doctor
         assert f"tapui emitters allow tools --folder {repo}" in doctor
         assert "tools/two.py:" in doctor
-        listed = home.run("emitters", "list", "--folder", repo)
+        listed = ran(home, "emitters", "list", "--folder", repo)
         assert "tools/two.py" in listed.stderr

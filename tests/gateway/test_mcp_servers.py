@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.running import ran
 from tests.gateway.emitting import until_dead
 from tests.gateway.serving_mcp import SERVER, McpWatcher, entry, tool, write_server, write_tools
 from tests.rig.gateway import PERSON, Gateway, Home
@@ -90,9 +91,9 @@ async def test_a_folders_server_runs_once_it_is_allowed_and_its_tools_as_they_we
         await seen.answer("tiny", "deny")
         await seen.server("tiny", "notAllowed")
         allow, home = ("mcp", "allow", "tiny", "--folder", repo, "--yes"), gateway.home
-        refused = home.run(*allow, env=home.env(**PERSON))
+        refused = ran(home, *allow, env=home.env(**PERSON))
         assert (refused.returncode, refused.stdout) == (1, ""), "it has no terminal"
-        allowed = home.run(*allow)
+        allowed = ran(home, *allow)
         assert allowed.stdout == "allowed tiny\n"
         await seen.offered("tiny", "echo", "new")
         await seen.close("s1")
@@ -118,7 +119,7 @@ async def test_ones_own_server_is_one_process_for_all_sessions_and_left_to_the_c
         await seen.host.open("o3", cwd=str(tmp_path))
         assert (await call(seen, "o3", "echo"))["pid"] == first["pid"]
         assert (await seen.server("mine", "ready"))["sessions"] == ["o2", "o3"]
-        out = gateway.home.run("mcp", "list", "--json").stdout
+        out = ran(gateway.home, "mcp", "list", "--json").stdout
         (listed,) = map(json.loads, out.splitlines())
         assert (listed["state"], listed["source"]) == ("ready", "own")
         os.kill(first["pid"], signal.SIGKILL)
@@ -164,10 +165,10 @@ async def test_a_form_of_a_server_is_the_persons_to_answer(
             assert {key: said["answer"][key] for key in told} == told
         write_own(gateway)
         await seen.server("asks", "gone")
-    tried = gateway.home.run("mcp", "test", "asks")
+    tried = ran(gateway.home, "mcp", "test", "asks")
     assert tried.returncode == 1
     write_own(gateway, asks=entry(cwd=str(folder)))
-    tried = gateway.home.run("mcp", "test", "asks")
+    tried = ran(gateway.home, "mcp", "test", "asks")
     assert tried.returncode == 0, tried.stderr
     assert tried.stdout.startswith("tiny 1.2, protocol ")
     assert "1 tool in" in tried.stdout

@@ -22,6 +22,7 @@ from tapui.home.run_folder import find_gateway
 from tapui.secret import Secret
 from tapui.wire.limits import MAX_CONNECTIONS, MAX_TOKEN_CONNECTIONS
 from tapui.wire.tower import PlacesTaken
+from tests.cli.running import ran
 from tests.gateway.serving_mcp import McpWatcher, entry, write_server
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Peer, Provider, Tower
@@ -116,7 +117,7 @@ async def test_strangers_keep_out_no_tower_command_and_provider(
                 await towers_commands_and_providers_come(gateway)
                 seen = await asyncio.to_thread(glance, found(gateway), name="test")
                 (approval,) = seen.state.approvals
-                decided = await asyncio.to_thread(gateway.home.run, "approve", approval.id)
+                decided = await asyncio.to_thread(ran, gateway.home, "approve", approval.id)
                 assert decided.returncode == 0, decided.stderr
                 assert (await host.expect("approval.answer"))["decision"] == "approve"
 
@@ -144,22 +145,22 @@ async def test_where_all_places_are_taken_commands_and_towers_name_who_has_them(
         ):
             await fill(gateway, stack, taken=1)
             full = f"the gateway at {gateway.url} takes no further connection: all 200 connections"
-            listed = await asyncio.to_thread(gateway.home.run, "mcp", "list")
+            listed = await asyncio.to_thread(ran, gateway.home, "mcp", "list")
             assert listed.stderr.startswith(f"{full} are taken: {holders};")
             assert "no gateway runs" not in listed.stderr
             told = await tower.expect("tower.notice")
             assert told["message"] == (
                 f"A connection was refused: all 200 connections are taken: {holders}"
             )
-            looked = await asyncio.to_thread(gateway.home.run, "doctor")
+            looked = await asyncio.to_thread(ran, gateway.home, "doctor")
             assert f"{full} are taken: {holders};" in looked.stdout
             said = find_gateway(folders(gateway), gateway.port)
             assert said is not None
             assert not await is_refused(said, Secret(gateway.token)), "its token is in force"
-            assert (await asyncio.to_thread(gateway.home.run, "status")).stderr.startswith(
+            assert (await asyncio.to_thread(ran, gateway.home, "status")).stderr.startswith(
                 f"tapui: {full} are taken: {holders};"
             )
-        looked = await asyncio.to_thread(gateway.home.run, "doctor")
+        looked = await asyncio.to_thread(ran, gateway.home, "doctor")
         assert "it refused 4 because all its places were taken" in looked.stdout
 
 
@@ -190,9 +191,9 @@ async def test_bridges_of_many_servers_in_many_sessions_keep_nobody_out(tmp_path
             await until_async(lambda: places_of(end).bridges == all_of_them, what="all are bound")
             await towers_commands_and_providers_come(gateway)
             assert places_of(end).refused == 0
-            listed = await asyncio.to_thread(home.run, "mcp", "list", "--json")
+            listed = await asyncio.to_thread(ran, home, "mcp", "list", "--json")
             assert [json.loads(line)["state"] for line in listed.stdout.splitlines()] == (
                 ["ready"] * SERVERS
             )
-            looked = await asyncio.to_thread(home.run, "doctor")
+            looked = await asyncio.to_thread(ran, home, "doctor")
             assert f", and {all_of_them} of MCP servers" in looked.stdout

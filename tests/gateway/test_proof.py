@@ -21,6 +21,7 @@ from tapui.projection.proof import record_of, told_record
 from tapui.projection.state import State
 from tapui.records import register
 from tapui.wire.tower import Snapshot
+from tests.cli.running import ran
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host, Json, Tower
 from tests.rig.processes import files_of
@@ -184,7 +185,7 @@ async def test_status_records_and_the_tower_s_state_show_the_same(
         await work.tell("assistant.message", content="Done: all tests pass.")
         line = (await work.proof()).partition(": ")[2]
         told = [
-            (await asyncio.to_thread(gateway.home.run, "status", *options)).stdout
+            (await asyncio.to_thread(ran, gateway.home, "status", *options)).stdout
             for options in (("--line",), ("--json",), ())
         ]
     state = json.dumps(json.loads(told[1])["state"])
@@ -224,7 +225,7 @@ async def test_the_tests_are_run_in_the_turn_after(
         assert (await work.tower.event("session.standing", having="standing"))["standing"].get(
             "unproven", 0
         ) == code
-        run = partial(asyncio.to_thread, gateway.home.run)
+        run = partial(asyncio.to_thread, ran, gateway.home)
         assert (await run("status", "--line")).stdout.strip() == sign
         assert line in (await run("status")).stdout
         proof = await run("proof", "s1")
@@ -247,7 +248,7 @@ async def test_a_later_run_that_fails_takes_it_back(home: Home, folder: Path) ->
             await work.tell("session.idle")
             live = (await work.tower.event("session.standing", having="standing"))["standing"]
             assert live["proof"]["state"] == "failed"
-            proof = await asyncio.to_thread(gateway.home.run, "proof", "s1")
+            proof = await asyncio.to_thread(ran, gateway.home, "proof", "s1")
             assert proof.returncode == 6
             assert f"✓ {checked}" in proof.stdout, "the turn's own line stays"
     with Gateway(home, "--no-attach") as gateway:
@@ -279,7 +280,7 @@ async def test_a_ledger_that_is_written_to_is_told_and_not_believed(
         (kept,) = gateway.home.tapui.glob("**/ledger.altered-1.jsonl")
         assert kept.read_bytes() == forged
         status, shown, doctor, records = [
-            (await asyncio.to_thread(gateway.home.run, *words)).stdout
+            (await asyncio.to_thread(ran, gateway.home, *words)).stdout
             for words in (
                 ("status", "--json"),
                 ("status",),

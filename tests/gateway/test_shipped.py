@@ -5,6 +5,7 @@ import json
 import os
 from pathlib import Path
 
+from tests.cli.running import ran
 from tests.gateway.emitting import Watcher
 from tests.rig.gateway import Gateway, Home
 
@@ -19,7 +20,7 @@ async def test_what_was_added_is_there_and_notes_name_their_writer(
     with Gateway(home, "--no-attach") as gateway:
         for name in ("memory", "changed-files"):
             words = ("provider", "add", name, "--folder", folder, "--yes")
-            done = await asyncio.to_thread(home.run, *words)
+            done = await asyncio.to_thread(ran, home, *words)
             assert done.returncode == 0, done.stderr
         async with Watcher(gateway) as seen:
             await seen.host.open("s1", cwd=folder)
@@ -35,7 +36,7 @@ async def test_what_was_added_is_there_and_notes_name_their_writer(
             outcome = await seen.host.expect("tool.outcome", id="c2")
             assert "not a git repository" in outcome["error"]
             assert seen.waiting == {}
-        listed = await asyncio.to_thread(home.run, "memory", "list", "--json")
+        listed = await asyncio.to_thread(ran, home, "memory", "list", "--json")
     (note,) = map(json.loads, listed.stdout.splitlines())
     assert (note["name"], note["writer"]["by"], note["writer"]["session"]) == (
         "n.md",

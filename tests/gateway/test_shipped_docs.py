@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+from tests.cli.running import ran
 from tests.gateway.emitting import Watcher
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Json
@@ -15,13 +16,13 @@ async def test_what_is_installed_is_answered_in_each_session_of_the_folder(
 ) -> None:
     repo = tmp_path / "repo"
     install(repo, "boats", {"boats.py": '"""Boats."""\n\ndef sail():\n    "Sail into the bay."\n'})
-    added = gateway.home.run("provider", "add", "docs", "--yes", "--folder", str(repo))
+    added = ran(gateway.home, "provider", "add", "docs", "--yes", "--folder", str(repo))
     assert added.returncode == 0, added.stderr
     assert "each session of the folder has it from now on" in added.stdout
     written = json.loads((repo / "tap.config.json").read_text())
     args = ["-P", "-m", "tapui.shipped", "docs"]
     assert written == {"providers": [{"name": "docs", "command": sys.executable, "args": args}]}
-    again = gateway.home.run("provider", "add", "docs", "--yes", "--folder", str(repo))
+    again = ran(gateway.home, "provider", "add", "docs", "--yes", "--folder", str(repo))
     assert again.returncode == 1
     assert "has a provider docs already" in again.stderr
 

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from tests.cli.running import ran
 from tests.gateway.emitting import Watcher
 from tests.rig.gateway import Gateway
 from tests.rig.peers import Json
@@ -24,7 +25,7 @@ async def test_a_finding_wakes_the_agent_and_its_goal_is_proven_once_it_is_mende
     repo = shop(tmp_path / "repo")
     file = repo / "a.sarif"
     file.write_bytes(log(result("A"), result("B", line=2)))
-    added = gateway.home.run("provider", "add", "sast", "--yes", "--folder", str(repo))
+    added = ran(gateway.home, "provider", "add", "sast", "--yes", "--folder", str(repo))
     assert added.returncode == 0, added.stderr
     async with Watcher(gateway) as seen:
         await seen.host.open("s1", cwd=os.path.realpath(repo))  # noqa: ASYNC240

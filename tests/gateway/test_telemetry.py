@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli.running import ran
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host
 from tests.rig.waiting import until_async
@@ -28,7 +29,7 @@ async def call(host: Host) -> None:
 
 
 def status(gateway: Gateway) -> dict[str, Any]:
-    done = gateway.home.run("status", "--json", "--port", str(gateway.port))
+    done = ran(gateway.home, "status", "--json", "--port", str(gateway.port))
     told: dict[str, Any] = json.loads(done.stdout)
     return told
 
@@ -70,7 +71,7 @@ async def test_a_collector_that_does_not_take_them_is_told(
             export = await until_async(lambda: status(gateway)["spanExport"], what="its state")
             assert export["error"] is not None
             assert (export["sent"], export["dropped"]) == (0, 2)
-            doctor = gateway.home.run("doctor", "--json")
+            doctor = ran(gateway.home, "doctor", "--json")
             findings = json.loads(doctor.stdout)["findings"]
             (found,) = [one for one in findings if one["id"] == "spanExport"]
             assert f"2 spans did not reach {collector.address}" in found["text"]
