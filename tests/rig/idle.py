@@ -3,6 +3,10 @@
 Textual's own wait sleeps 20 ms each time, and once more while the process used the CPU meanwhile. A
 key is two such waits and a pause one, which was most of the time of these tests; on a busy machine,
 where a process gets nothing for 20 ms, it was over too early.
+
+It also has each widget of the screen call back, two times a key and once a pause: some hundred
+messages, which were most of what was left. Here they are looked at instead: one that has no message
+and waits for the next has done with all that came before.
 """
 
 import asyncio
@@ -11,6 +15,7 @@ import time
 import pytest
 import textual.app
 import textual.pilot
+from textual.message_pump import MessagePump
 
 from tests.rig.waiting import HUNG
 
@@ -52,6 +57,27 @@ async def wait_for_idle(min_sleep: float = 0, max_sleep: float = 0) -> None:
             calm = 0
 
 
+async def wait_for_screen(pilot: textual.pilot.Pilot[object]) -> bool:
+    """Return once the app and all of its screen have done with their messages; false where the app
+    has failed."""
+    await wait_for_idle()
+    app = pilot.app
+    if not app.screen_stack:
+        return False
+    pumps = (app, *app.screen.walk_children(with_self=True))
+    return all(map(_waits, pumps)) or await _asked_each(pilot, HUNG)
+
+
+_asked_each = textual.pilot.Pilot._wait_for_screen
+"""Textual's own way: for those that hold a message until something else has happened."""
+
+
+def _waits(pump: MessagePump) -> bool:
+    """Return whether it has no message and waits for the next."""
+    came = pump._message_queue.ready_event
+    return bool(came._waiters) and not came.is_set()  # type: ignore[attr-defined]
+
+
 def _next_timer(loop: asyncio.BaseEventLoop) -> float:
     timers = loop._scheduled  # type: ignore[attr-defined]
     return min((one.when() for one in timers if not one.cancelled()), default=float("inf"))
@@ -63,14 +89,15 @@ class _Threads:
     def __init__(self, loop: asyncio.BaseEventLoop) -> None:
         self._loop = loop
         self._looks = 0
-        self._used = _used_by_others()
+        self._used: float | None = None
 
     def are_at_work(self) -> bool:
         pool = self._loop._default_executor  # type: ignore[attr-defined]
         if pool is None or pool._idle_semaphore._value >= len(pool._threads):
             return False
         self._looks += 1
-        if (used := _used_by_others()) - self._used > _WORK:
+        used = _used_by_others()
+        if self._used is None or used - self._used > _WORK:
             self._looks, self._used = 0, used
         return self._looks < _LOOKS
 
@@ -85,3 +112,4 @@ def own_idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Textual wait so in the tests of a room, or of a module, that imports this."""
     for module in (textual.app, textual.pilot):
         monkeypatch.setattr(module, "wait_for_idle", wait_for_idle)
+    monkeypatch.setattr(textual.pilot.Pilot, "_wait_for_screen", wait_for_screen)
