@@ -50,6 +50,24 @@ class Running:
             self.app.post_message(Key(key, key if len(key) == 1 else None))
         await self.settle()
 
+    async def resize(self, size: tuple[int, int]) -> None:
+        """Give the terminal another size."""
+        await self.pilot.resize_terminal(*size)
+        await self.settle()
+
+    async def close_all(self) -> None:
+        """Close what is open over the main screen."""
+        while len(self.app.screen_stack) > 1:
+            await self.press("escape")
+
+    async def begin_again(self, state: State) -> None:
+        """Show another world in the same app, on its main screen, as if nothing had been sent: for
+        a table of scenes."""
+        await self.close_all()
+        self.feed.sent.clear()
+        self.feed.begin(state)
+        await self.settle()
+
     def pane(self, key: str | int) -> Pane:
         """The pane of this key, which was seen already."""
         (found,) = [pane for pane in self.app.panes if pane.kind.key == str(key)]

@@ -39,26 +39,17 @@ def seen(rig: Running) -> list[str]:
     return [pane.kind.title for pane in main.seen_panes() if pane is not main.band]
 
 
-@pytest.mark.parametrize(
-    ("key", "title"),
-    [
-        ("1", "Sessions"),
-        ("2", "Turns"),
-        ("3", "Streams"),
-        ("4", "Providers"),
-        ("5", "Calls"),
-        ("6", "Emitters"),
-    ],
-)
-async def test_a_number_goes_to_its_pane(key: str, title: str) -> None:
+async def test_a_number_goes_to_its_pane() -> None:
     state = turns_world()
     state.emitters["e1"] = emitters()[0]
     async with running(state) as rig:
-        await rig.press(key)
-        assert seen(rig) == [title]
-        focused = rig.app.focused
-        assert focused is not None
-        assert rig.app.main.current_pane in focused.ancestors
+        titles = ("Sessions", "Turns", "Streams", "Providers", "Calls", "Emitters")
+        for number, title in enumerate(titles, 1):
+            await rig.press(str(number))
+            assert seen(rig) == [title]
+            focused = rig.app.focused
+            assert focused is not None, title
+            assert rig.app.main.current_pane in focused.ancestors, title
 
 
 async def test_tab_goes_round_all_panes_and_back() -> None:
@@ -75,21 +66,28 @@ async def test_tab_goes_round_all_panes_and_back() -> None:
         assert seen(rig) == [PANES[-1].title]
 
 
-@pytest.mark.parametrize(
-    ("size", "expected"),
-    [
-        ((80, 24), ["Sessions"]),
-        ((99, 30), ["Sessions"]),
-        ((20, 5), ["Sessions"]),
-        ((100, 30), ["Sessions", "Turns"]),
-        ((120, 36), ["Sessions", "Turns", "Streams", "Calls"]),
-        ((160, 45), ["Sessions", "Turns", "Streams", "Calls"]),
-        ((200, 50), ["Sessions", "Turns", "Streams", "Calls"]),
-    ],
-)
-async def test_wider_terminals_show_more_panes(size: tuple[int, int], expected: list[str]) -> None:
-    async with running(world(), size=size) as rig:
-        assert seen(rig) == expected
+async def test_wider_terminals_show_more_panes() -> None:
+    two, four = ["Sessions", "Turns"], ["Sessions", "Turns", "Streams", "Calls"]
+    async with running(world()) as rig:
+        for size, expected in (
+            ((80, 24), two[:1]),
+            ((99, 30), two[:1]),
+            ((20, 5), two[:1]),
+            ((100, 30), two),
+            ((120, 36), four),
+            ((160, 45), four),
+            ((200, 50), four),
+        ):
+            await rig.resize(size)
+            assert seen(rig) == expected, size
+
+
+async def test_the_line_of_tabs_is_there_as_soon_as_the_terminal_is_narrow_enough() -> None:
+    async with running(world(), size=(200, 50)) as rig:
+        assert "2 Turns" not in rig.text.splitlines()[1]
+        await rig.resize((120, 36))
+        for kind in PANES:
+            assert f"{kind.key} {kind.title}" in rig.text.splitlines()[1]
 
 
 async def test_a_place_that_panes_share_shows_the_one_that_was_asked_for() -> None:
@@ -238,17 +236,14 @@ async def test_the_next_failure_takes_away_no_mark_that_it_did_not_show() -> Non
         assert not rig.app.view.unseen_failures
 
 
-@pytest.mark.parametrize(
-    ("size", "said"), [((160, 40), "✗ 3: Release notes for 0.4, 2 more"), ((60, 15), "✗ 3")]
-)
-async def test_of_several_sessions_the_one_that_failed_last_is_named(
-    size: tuple[int, int], said: str
-) -> None:
-    async with running(world(), size=size) as rig:
+async def test_of_several_sessions_the_one_that_failed_last_is_named() -> None:
+    async with running(world(), size=(160, 40)) as rig:
         for call_id, session_id in (("x1", "s1"), ("x2", "local"), ("x3", "s2")):
             fail(rig, call_id, session_id)
         await rig.settle()
-        assert said in header(rig)
+        assert "✗ 3: Release notes for 0.4, 2 more" in header(rig)
+        await rig.resize((60, 15))
+        assert "✗ 3" in header(rig)
 
 
 async def test_what_failed_and_is_kept_no_longer_is_not_marked_for_ever() -> None:
@@ -446,13 +441,15 @@ async def test_help_leads_to_the_pages() -> None:
         assert isinstance(rig.app.screen, HelpScreen)
 
 
-@pytest.mark.parametrize("width", [60, 200])
-async def test_a_page_fits_its_room(width: int) -> None:
-    async with running(world(), size=(width, 36)) as rig:
-        await rig.press("question_mark", "t", "enter")
-        reader = rig.app.screen.query_one(Reader)
-        assert reader.text.count("\n") > 20
-        assert max(map(cell_len, reader.text.splitlines())) < width
+async def test_a_page_fits_its_room() -> None:
+    async with running(world(), size=(200, 36)) as rig:
+        for width in (200, 60):
+            await rig.resize((width, 36))
+            await rig.press("question_mark", "t", "enter")
+            reader = rig.app.screen.query_one(Reader)
+            assert reader.text.count("\n") > 20
+            assert max(map(cell_len, reader.text.splitlines())) < width
+            await rig.close_all()
 
 
 async def test_the_palette_has_every_action_that_can_be_done() -> None:
@@ -597,19 +594,19 @@ async def test_the_demonstration_is_quit_without_a_question() -> None:
         assert rig.app.return_value == "quit"
 
 
-@pytest.mark.parametrize(
-    ("state", "towers"),
-    [
-        (State(providers={"p1": provider("p1", "x")}), 1),
-        (State(calls={"c1": call("c1", "t")}), 1),
-        (State(sessions={"s1": session("s1", "a")}), 2),
-    ],
-)
-async def test_each_kind_of_loss_is_asked_about(state: State, towers: int) -> None:
-    async with running(state, towers=towers) as rig:
-        await rig.press("q")
-        assert isinstance(rig.app.screen, ConfirmScreen)
-        assert rig.feed.stops == []
+async def test_each_kind_of_loss_is_asked_about() -> None:
+    async with running() as rig:
+        for state, towers in (
+            (State(providers={"p1": provider("p1", "x")}), 1),
+            (State(calls={"c1": call("c1", "t")}), 1),
+            (State(sessions={"s1": session("s1", "a")}), 2),
+        ):
+            rig.feed.begin(state, towers=towers)
+            await rig.settle()
+            await rig.press("q")
+            assert isinstance(rig.app.screen, ConfirmScreen), state
+            assert rig.feed.stops == [], state
+            await rig.press("n")
 
 
 async def test_headless_sessions_may_go_on_without_the_screen() -> None:

@@ -438,8 +438,8 @@ class MainScreen(LeanScreen[object]):
             missing = [kind for kind in self.seen_kinds if kind.id not in self.panes]
             if missing:
                 await self.area.mount(*[self._make(kind) for kind in missing])
-                self._show_tabs()
         self._arrange()
+        self._show_tabs()
         cast("Tower", self.app).wake()
 
     def _mark_current(self, kind: PaneKind) -> None:
