@@ -1,4 +1,8 @@
-"""Pictures of the main screen in five sizes, populated, empty and overfull, and of the rest."""
+"""Pictures of the main screen in five sizes, populated and overfull, and of the rest in two.
+
+A sheet or a zoomed pane is laid out in the same way at each size: what a width in between shows or
+leaves out is proved by words (`test_wider`, `test_columns_stay`, the tests of each sheet).
+"""
 
 from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
@@ -67,7 +71,7 @@ from tests.tower.emitters_world import asked_by_agent, quiet, ran, reviewed, wat
 from tests.tower.emitters_world import asking as asking_emitters
 from tests.tower.finders import ScriptedFinder, found
 from tests.tower.goals_world import goals_world, ledger
-from tests.tower.running import Running, on_top, screen_text, settle
+from tests.tower.running import Running, on_top, settle
 from tests.tower.scripted import HandClock, ScriptedFeed, approval, at, crowd, lines, posts, world
 from tests.tower.stores import STORED, ScriptedStore
 from tests.tower.test_budget import ASKED as BUDGET
@@ -82,11 +86,20 @@ from tests.tower.told import crowded, turns_world
 
 PANES = {kind.id: kind.key for kind in registry.PANES}
 SIZES = ((80, 24), (100, 30), (120, 36), (160, 45), (200, 50))
-COMMON = ((80, 24), (120, 36), (160, 45))
+SHEET = ((80, 24), (160, 45))
 Compare = Callable[..., bool]
-
-
 Driven = Callable[[Running], Awaitable[None]]
+
+
+def at_sizes(*sizes: tuple[int, int]) -> pytest.MarkDecorator:
+    """Take the picture at each of these sizes."""
+    return pytest.mark.parametrize("size", sizes, ids=lambda size: f"{size[0]}x{size[1]}")
+
+
+in_both_themes = pytest.mark.parametrize(
+    ("size", "theme"), [(SHEET[0], "tapui-dark"), (SHEET[1], "tapui-light")], ids=["dark", "light"]
+)
+"""Take it at each of the two sizes of a sheet, in another theme."""
 
 
 def compare(
@@ -143,23 +156,23 @@ def asked_for_a_command() -> State:
     return state
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SIZES)
 def test_main(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["1"])
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 @pytest.mark.parametrize("pane", [one for one in PANES if one not in ("sessions", "goals")])
 def test_zoomed(snap_compare: Compare, pane: str, size: tuple[int, int]) -> None:
     compare(snap_compare, size, [PANES[pane], *(["z"] if size[0] > 80 else [])])
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["1"], is_empty=True)
 
 
-@pytest.mark.parametrize("size", [(20, 5), *SIZES], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes((20, 5), *SIZES)
 def test_overfull(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["down"], state=crowd())
 
@@ -173,7 +186,7 @@ def test_no_color(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> Non
     compare(snap_compare, (120, 36), ["1"])
 
 
-@pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_check(snap_compare: Compare, size: tuple[int, int]) -> None:
     def shown(feed: ScriptedFeed) -> None:
         files = ["conftest.py", "pyproject.toml"]
@@ -185,11 +198,6 @@ def test_check(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 def test_actions(snap_compare: Compare) -> None:
     compare(snap_compare, (80, 24), ["full_stop"])
-
-
-@pytest.mark.parametrize("theme", ["tapui-light", "tapui-high-contrast"])
-def test_theme(snap_compare: Compare, theme: str) -> None:
-    compare(snap_compare, (120, 36), ["5"], theme=theme)
 
 
 def test_permission(snap_compare: Compare) -> None:
@@ -227,7 +235,7 @@ def test_page(snap_compare: Compare) -> None:
     compare(snap_compare, (80, 24), keys, shows=PageScreen)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 @pytest.mark.parametrize(
     ("told", "keys"),
     [(turns_world, ["up", "enter", "down"]), (crowded, ["up"])],
@@ -239,12 +247,12 @@ def test_turns(
     compare(snap_compare, size, ["2", *keys], state=told())
 
 
-@pytest.mark.parametrize("size", COMMON, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_recorded(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["1"], state=recorded_world())
 
 
-@pytest.mark.parametrize("size", COMMON, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_recorded_turn(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ["2", "home", "full_stop", "o"]
     compare(snap_compare, size, keys, state=recorded_world(), shows=TurnDetail)
@@ -278,7 +286,7 @@ def test_turns_in_theme(snap_compare: Compare, theme: str) -> None:
     compare(snap_compare, SIZES[2], ["2"], state=turns_world(), theme=theme)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_step(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["2", *["up"] * 3, "enter"], state=turns_world())
 
@@ -369,7 +377,7 @@ ASKED: dict[str, tuple[str, dict[str, object]]] = {
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [*((name, SIZES[0]) for name in ASKED), ("write", SIZES[2]), ("write", SIZES[4])],
+    [*((name, SIZES[0]) for name in ASKED), ("write", SHEET[1])],
     ids=lambda one: one if isinstance(one, str) else f"{one[0]}x{one[1]}",
 )
 def test_request(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
@@ -399,7 +407,7 @@ EMITTERS: dict[str, Callable[[], State]] = {
 }
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 @pytest.mark.parametrize("name", EMITTERS)
 def test_request_of(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["a"], state=EMITTERS[name]())
@@ -408,23 +416,20 @@ def test_request_of(snap_compare: Compare, name: str, size: tuple[int, int]) -> 
 MCP_SERVERS = {"start": mcp_world.START, "called": mcp_world.CALLED, "tools": mcp_world.TOOLS}
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 @pytest.mark.parametrize("name", MCP_SERVERS)
 def test_request_of_mcp_server(snap_compare: Compare, name: str, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["a"], state=mcp_world.asking(MCP_SERVERS[name]))
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_emitters(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["6"], state=watched())
 
 
-@pytest.mark.parametrize("size", SIZES[2::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(SHEET[1])
 def test_emitters_zoomed(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["6", "z"], state=watched())
-
-
-GOALS = ((80, 24), (120, 36), (160, 45), (200, 50))
 
 
 def goal_lines_read(feed: ScriptedFeed) -> None:
@@ -434,19 +439,19 @@ def goal_lines_read(feed: ScriptedFeed) -> None:
             feed.put(StreamLines(one.id, ledger()))
 
 
-@pytest.mark.parametrize("size", GOALS, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_goals(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["8"], state=goals_world())
 
 
-@pytest.mark.parametrize("size", GOALS, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_goals_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
     state = goals_world()
     state.goals = {}
     compare(snap_compare, size, ["8"], state=state)
 
 
-@pytest.mark.parametrize("size", GOALS, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_goal(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(
         snap_compare,
@@ -458,13 +463,13 @@ def test_goal(snap_compare: Compare, size: tuple[int, int]) -> None:
     )
 
 
-@pytest.mark.parametrize("size", GOALS[:2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_criterion(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ["8", "down", "enter", "enter"]
     compare(snap_compare, size, keys, state=goals_world(), shows=CriterionDetail)
 
 
-@pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_emitter(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(
         snap_compare,
@@ -478,36 +483,10 @@ def test_emitter(snap_compare: Compare, size: tuple[int, int]) -> None:
     )
 
 
-@pytest.mark.parametrize("size", SIZES[:3:2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_emitter_reviews(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ["6", "down", "down", "enter"]
     compare(snap_compare, size, keys, state=reviewed(), shows=EmitterDetail)
-
-
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_emitter_filter(snap_compare: Compare, size: tuple[int, int]) -> None:
-    feed, clock = ScriptedFeed(), HandClock()
-    app = TowerApp(feed, clock=clock, ticks=clock)
-
-    async def answer(pilot: Pilot[str]) -> None:
-        for _ in range(3):  # those that were written meanwhile are tried after the first
-            await settle(pilot, feed)
-            asked = feed.sent_of(EmitterTry)[-1]
-            feed.put(EmitterTried(asked.id, made_of(asked.rules)))
-        await settle(pilot, feed)
-
-    async def prepare(pilot: Pilot[str]) -> None:
-        await settle(pilot, feed)
-        feed.begin(filtered_world())
-        feed.happen(*posts(("s1", "tests@tap"), LINES_TRIED))
-        await settle(pilot, feed)
-        await pilot.press("6", "m")
-        await answer(pilot)
-        await pilot.press("x", "a", *"file")
-        await answer(pilot)
-        assert isinstance(app.screen, EmitterFilterScreen)
-
-    assert snap_compare(app, terminal_size=size, run_before=prepare)
 
 
 def test_request_judged(snap_compare: Compare) -> None:
@@ -557,43 +536,58 @@ FOUND = (
 )  # fmt: skip
 
 
-def compare_found(
-    snap_compare: Compare, size: tuple[int, int], keys: list[str], theme: str = "tapui-dark"
+def compare_driven(
+    snap_compare: Compare,
+    size: tuple[int, int],
+    drive: Driven,
+    *,
+    state: State | None = None,
+    shows: type[Screen[Any] | DetailView] | None = None,
+    **wiring: Any,
 ) -> None:
-    feed, clock, finder = ScriptedFeed(), HandClock(), ScriptedFinder(*FOUND)
-    finder.texts = {"7": "kind: call.finished\ncall:\n  tool: bash\n  state: done\n  exitCode: 1"}
-    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, finder=finder)
+    """Compare the picture of what `drive` has opened."""
+    feed, clock = ScriptedFeed(), HandClock()
+    app = TowerApp(feed, clock=clock, ticks=clock, **wiring)
 
     async def prepare(pilot: Pilot[str]) -> None:
-        feed.begin(world())
-        await settle(pilot, feed)
-        for key in ["f", *keys]:
-            await pilot.press(key)
-            await settle(pilot, feed)
-            finds = Finds(Running(app, feed, clock, pilot), finder)
-            await finds.looked()
-        if "enter" in keys:
-            await finds.until(lambda: "exitCode" in screen_text(app))
+        rig = Running(app, feed, clock, pilot)
+        feed.begin(state or world())
+        await rig.settle()
+        await drive(rig)
+        await rig.settle()
+        assert shows is None or type(on_top(app)) is shows
 
     assert snap_compare(app, terminal_size=size, run_before=prepare)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_find(snap_compare: Compare, size: tuple[int, int]) -> None:
-    compare_found(snap_compare, size, [*"pairing"])
+def compare_found(
+    snap_compare: Compare, size: tuple[int, int], keys: list[str], theme: str = "tapui-dark"
+) -> None:
+    finder = ScriptedFinder(*FOUND)
+    finder.texts = {"7": "kind: call.finished\ncall:\n  tool: bash\n  state: done\n  exitCode: 1"}
+
+    async def find(rig: Running) -> None:
+        for key in ["f", *keys]:
+            await rig.press(key)
+            finds = Finds(rig, finder)
+            await finds.looked()
+        if "enter" in keys:
+            await finds.until(lambda: "exitCode" in rig.text)
+
+    compare_driven(snap_compare, size, find, theme=theme, finder=finder)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_find_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
-    compare_found(snap_compare, size, [])
+@in_both_themes
+def test_find(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    compare_found(snap_compare, size, [*"pairing", "down"], theme)
 
 
-def test_find_in_light(snap_compare: Compare) -> None:
-    compare_found(snap_compare, (120, 36), [*"pairing", "down"], "tapui-light")
+def test_find_empty(snap_compare: Compare) -> None:
+    compare_found(snap_compare, SHEET[0], [])
 
 
 def test_find_record(snap_compare: Compare) -> None:
-    compare_found(snap_compare, (120, 36), [*"pairing", "down", "enter"])
+    compare_found(snap_compare, SHEET[1], [*"pairing", "down", "enter"])
 
 
 def compare_stored(
@@ -602,32 +596,22 @@ def compare_stored(
     *sessions: SessionOnDisk,
     theme: str = "tapui-dark",
 ) -> None:
-    feed, clock = ScriptedFeed(), HandClock()
-    store = ScriptedStore(*sessions)
-    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme, store=store)
     read = "what to do" if sessions else "has stored no session"
 
-    async def prepare(pilot: Pilot[str]) -> None:
-        feed.begin(world())
-        await settle(pilot, feed)
-        await pilot.press("ctrl+o")
-        await until_async(lambda: read in screen_text(app), what=lambda: screen_text(app))
-        await settle(pilot, feed)
+    async def open_list(rig: Running) -> None:
+        await rig.press("ctrl+o")
+        await until_async(lambda: read in rig.text, what=lambda: rig.text)
 
-    assert snap_compare(app, terminal_size=size, run_before=prepare)
+    compare_driven(snap_compare, size, open_list, theme=theme, store=ScriptedStore(*sessions))
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_stored(snap_compare: Compare, size: tuple[int, int]) -> None:
-    compare_stored(snap_compare, size, *STORED)
-
-
-def test_stored_in_light(snap_compare: Compare) -> None:
-    compare_stored(snap_compare, (120, 36), *STORED, theme="tapui-light")
+@in_both_themes
+def test_stored(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    compare_stored(snap_compare, size, *STORED, theme=theme)
 
 
 def test_stored_empty(snap_compare: Compare) -> None:
-    compare_stored(snap_compare, (80, 24))
+    compare_stored(snap_compare, SHEET[0])
 
 
 def inspected(feed: ScriptedFeed) -> None:
@@ -638,18 +622,13 @@ def inspected(feed: ScriptedFeed) -> None:
 INSPECTOR = [PANES["providers"], "full_stop", "i"]
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_inspector(snap_compare: Compare, size: tuple[int, int]) -> None:
-    compare(snap_compare, size, INSPECTOR, then=inspected)
+@in_both_themes
+def test_inspector(snap_compare: Compare, size: tuple[int, int], theme: str) -> None:
+    compare(snap_compare, size, INSPECTOR, then=inspected, theme=theme)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
-def test_inspector_empty(snap_compare: Compare, size: tuple[int, int]) -> None:
-    compare(snap_compare, size, INSPECTOR)
-
-
-def test_inspector_in_light(snap_compare: Compare) -> None:
-    compare(snap_compare, (120, 36), INSPECTOR, then=inspected, theme="tapui-light")
+def test_inspector_empty(snap_compare: Compare) -> None:
+    compare(snap_compare, SHEET[0], INSPECTOR)
 
 
 def _able() -> State:
@@ -664,7 +643,7 @@ def _able() -> State:
     return state
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+@at_sizes(*SHEET)
 def test_tell(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ["t", "tab", *"Run the whole suite, too"]
     names = {" ": "space", ",": "comma"}
@@ -715,7 +694,7 @@ def test_opened(snap_compare: Compare, kind: type[Screen[Any] | DetailView], the
     compare(snap_compare, size, keys, theme=theme, then=then, more=more, shows=kind, state=state)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_usage(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare(snap_compare, size, ["1", "full_stop", "u"], shows=UsageDetail)
 
@@ -744,6 +723,23 @@ async def span_of_a_turn(rig: Running) -> None:
     await rig.press("end", "enter")
 
 
+async def filter_tried(rig: Running) -> None:
+    """Write a rule while the lines are tried."""
+
+    async def answer() -> None:
+        for _ in range(3):  # those that were written meanwhile are tried after the first
+            await rig.settle()
+            asked = rig.feed.sent_of(EmitterTry)[-1]
+            rig.feed.put(EmitterTried(asked.id, made_of(asked.rules)))
+        await rig.settle()
+
+    rig.feed.happen(*posts(("s1", "tests@tap"), LINES_TRIED))
+    await rig.press("6", "m")
+    await answer()
+    await rig.press("x", "a", *"file")
+    await answer()
+
+
 async def asked_records(rig: Running) -> None:
     await test_query.opened(rig, "slowest-calls")
 
@@ -768,48 +764,25 @@ DRIVEN: dict[type[Screen[Any] | DetailView], tuple[Callable[[], State], Driven]]
 @pytest.mark.parametrize("theme", ["tapui-dark", "tapui-light"])
 @pytest.mark.parametrize("kind", DRIVEN, ids=lambda kind: kind.__name__)
 def test_driven(snap_compare: Compare, kind: type[Screen[Any] | DetailView], theme: str) -> None:
-    feed, clock = ScriptedFeed(), HandClock()
-    app = TowerApp(feed, clock=clock, ticks=clock, theme=theme)
     state, drive = DRIVEN[kind]
-
-    async def prepare(pilot: Pilot[str]) -> None:
-        rig = Running(app, feed, clock, pilot)
-        feed.begin(state())
-        await rig.settle()
-        await drive(rig)
-        await rig.settle()
-        assert type(on_top(app)) is kind
-
     size = (80, 24) if theme == "tapui-dark" else (120, 36)
-    assert snap_compare(app, terminal_size=size, run_before=prepare)
+    compare_driven(snap_compare, size, drive, state=state(), theme=theme, shows=kind)
 
 
-@pytest.mark.parametrize("size", SIZES[::2], ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
+def test_emitter_filter(snap_compare: Compare, size: tuple[int, int]) -> None:
+    state = filtered_world()
+    compare_driven(snap_compare, size, filter_tried, state=state, shows=EmitterFilterScreen)
+
+
+@at_sizes(*SHEET)
 def test_questions(snap_compare: Compare, size: tuple[int, int]) -> None:
-    feed, clock = ScriptedFeed(), HandClock()
-    app = TowerApp(feed, clock=clock, ticks=clock)
-
-    async def prepare(pilot: Pilot[str]) -> None:
-        rig = Running(app, feed, clock, pilot)
-        feed.begin(world())
-        await rig.settle()
-        await test_query.opened(rig)
-
-    assert snap_compare(app, terminal_size=size, run_before=prepare)
+    compare_driven(snap_compare, size, test_query.opened)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@at_sizes(*SHEET)
 def test_spans_of_a_turn(snap_compare: Compare, size: tuple[int, int]) -> None:
-    feed, clock = ScriptedFeed(), HandClock()
-    app = TowerApp(feed, clock=clock, ticks=clock)
-
-    async def prepare(pilot: Pilot[str]) -> None:
-        rig = Running(app, feed, clock, pilot)
-        feed.begin(turns_world())
-        await rig.settle()
-        await traced_turn(rig)
-
-    assert snap_compare(app, terminal_size=size, run_before=prepare)
+    compare_driven(snap_compare, size, traced_turn, state=turns_world())
 
 
 def test_every_screen_has_a_picture() -> None:

@@ -1,4 +1,4 @@
-"""Pictures of the workbench in three sizes: a form, a running call, an answer, JSON, the tools."""
+"""Pictures of the workbench in two sizes: a form, a running call, an answer, JSON, the tools."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +13,7 @@ from tests.tower.running import Running
 from tests.tower.scripted import HandClock, ScriptedFeed, world
 from tests.tower.workbench.test_screen import GREET, checked, offer, sent, tool
 
-SIZES = ((80, 24), (120, 36), (200, 50))
+SIZES = ((80, 24), (160, 45))
 TREE = {"type": "object", "properties": {"left": {"$ref": "#"}, "value": {"type": "integer"}}}
 FILLED = [*"Ada", "enter", "3", "enter", "space", "enter", *"s3cret", "enter", *'["x"]', "enter"]
 ANSWER = b'{"said":["Hello Ada","Hello Ada","Hello Ada"],"loud":true,"at":"20:10:00"}'
