@@ -29,9 +29,9 @@ SESSIONS = {
 MODE = {"from": "interactive", "to": "autopilot", "asker": "copilot", "reason": "all agreed"}
 
 
-def asked(kind: str, detail: object, **fields: object) -> State:
-    one = approval("a1", kind, detail, **({"session_id": "s1"} | fields))
-    return State(sessions=dict(SESSIONS), approvals={"a1": one})
+def asked(kind: str, detail: object, id_: str = "a1", **fields: object) -> State:
+    one = approval(id_, kind, detail, **({"session_id": "s1"} | fields))
+    return State(sessions=dict(SESSIONS), approvals={id_: one})
 
 
 async def opened(rig: Running, *, seconds: float = 1.0) -> RequestDetail:
@@ -60,29 +60,29 @@ async def test_a_request_is_denied_by_its_letter_and_then_enter() -> None:
         assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="deny")]
 
 
-@pytest.mark.parametrize(
-    "key", ["a", "d", "m", "enter", "y", "n", "space", "q", "tab", "1", "x", "s", "r"]
-)
-async def test_no_single_key_decides(key: str) -> None:
+async def test_no_single_key_decides() -> None:
     async with running(asked("permission", PERMISSION)) as rig:
-        await opened(rig)
-        await rig.press(key)
-        assert rig.feed.sent == []
+        for key in ("a", "d", "m", "enter", "y", "n", "space", "q", "tab", "1", "x", "s", "r"):
+            await opened(rig)
+            await rig.press(key)
+            assert rig.feed.sent == [], key
+            await rig.close_all()
 
 
-@pytest.mark.parametrize("kind", ["permission", "pairing", "mode", "bindAll"])
-async def test_no_keys_in_the_first_half_second(kind: str) -> None:
-    async with running(asked(kind, {})) as rig:
-        await opened(rig, seconds=0.49)
-        await rig.press("y", "enter", "y", "d")
-        assert "Too early" in rig.text
-        assert rig.feed.sent == []
-        await rig.turn(0.02)
-        await rig.press("enter")
-        assert "Choose by a letter first" in rig.text
-        assert rig.feed.sent == [], "what was pressed too early is not remembered"
-        await rig.press("y", "enter")
-        assert len(rig.feed.sent) == 1
+async def test_no_keys_in_the_first_half_second() -> None:
+    async with running() as rig:
+        for kind in ("permission", "pairing", "mode", "bindAll"):
+            await rig.begin_again(asked(kind, {}, kind))
+            await opened(rig, seconds=0.49)
+            await rig.press("y", "enter", "y", "d")
+            assert "Too early" in rig.text, kind
+            assert rig.feed.sent == [], kind
+            await rig.turn(0.02)
+            await rig.press("enter")
+            assert "Choose by a letter first" in rig.text, kind
+            assert rig.feed.sent == [], "what was pressed too early is not remembered"
+            await rig.press("y", "enter")
+            assert len(rig.feed.sent) == 1, kind
 
 
 async def test_escape_takes_the_aim_back_before_it_closes() -> None:
@@ -353,20 +353,23 @@ async def test_a_form_answers_an_object_of_the_right_types() -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("typed", "said"),
-    [
-        (["x", "tab", "e", "tab", "f"], "count: write a whole number"),
-        (["1", "tab", "tab", "f"], "region is required"),
-        (["1", "tab", "e"], "dry is required"),
-    ],
-)
-async def test_a_form_says_what_is_wrong(typed: list[str], said: str) -> None:
-    async with running(asked("elicitation", FORM), size=(100, 40)) as rig:
-        await opened(rig)
-        await rig.press(*typed, "escape", "y", "enter")
-        assert rig.feed.sent == []
-        assert said in rig.text
+async def answered(rig: Running, id_: str, form: object, typed: list[str]) -> list[object]:
+    """Ask this in the same app, fill in the fields and allow it: return the answers sent."""
+    await rig.begin_again(asked("elicitation", form, id_))
+    await opened(rig)
+    await rig.press(*typed, "escape", "y", "enter")
+    return [one.answer for one in rig.feed.sent_of(ApprovalDecide)]
+
+
+async def test_a_form_says_what_is_wrong() -> None:
+    async with running(size=(100, 40)) as rig:
+        for typed, said in (
+            (["x", "tab", "e", "tab", "f"], "count: write a whole number"),
+            (["1", "tab", "tab", "f"], "region is required"),
+            (["1", "tab", "e"], "dry is required"),
+        ):
+            assert await answered(rig, said, FORM, typed) == []
+            assert said in rig.text
 
 
 async def test_a_form_has_its_defaults_and_shows_choices_by_their_names() -> None:
@@ -411,33 +414,30 @@ PARTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("typed", "said", "answer"),
-    [
-        (
-            ["space", "down", "space", "down", "space"],
-            "the value has more than 2 items",
-            None,
-        ),
-        (["space", "tab", "9"], "n: the value is greater than the maximum of 3", None),
-        (["tab", "2"], "parts is required", None),
-        (["space", "tab", "tab", "a"], 'to: the value is not a "email"', None),
-        (["space", "tab", "tab", "tab", "a"], 'code: the value does not match "^[a-z]{3}$"', None),
-        (["space", *["tab"] * 4, "a"], "", {"parts": ["api"], "lies": "a"}),
-        (["down", "space", "up", "space", "tab", "2"], "", {"parts": ["api", "web"], "n": 2}),
-        (["space", "space", "down", "space"], "", {"parts": ["web"]}),
-    ],
-)
-async def test_several_choices_are_made_by_space_and_bounds_hold(
-    typed: list[str], said: str, answer: object
-) -> None:
-    async with running(asked("elicitation", PARTS), size=(100, 40)) as rig:
-        await opened(rig)
-        assert "Parts *" in rig.text
-        assert "[ ] worker" in rig.text
-        await rig.press(*typed, "escape", "y", "enter")
-        assert said in rig.text
-        assert [one.answer for one in rig.feed.sent] == ([] if answer is None else [answer])  # type: ignore[attr-defined]
+CHOSEN: list[tuple[list[str], str, object]] = [
+    (
+        ["space", "down", "space", "down", "space"],
+        "the value has more than 2 items",
+        None,
+    ),
+    (["space", "tab", "9"], "n: the value is greater than the maximum of 3", None),
+    (["tab", "2"], "parts is required", None),
+    (["space", "tab", "tab", "a"], 'to: the value is not a "email"', None),
+    (["space", "tab", "tab", "tab", "a"], 'code: the value does not match "^[a-z]{3}$"', None),
+    (["space", *["tab"] * 4, "a"], "", {"parts": ["api"], "lies": "a"}),
+    (["down", "space", "up", "space", "tab", "2"], "", {"parts": ["api", "web"], "n": 2}),
+    (["space", "space", "down", "space"], "", {"parts": ["web"]}),
+]
+"""What is typed, what is said then, and the answer where one is sent."""
+
+
+async def test_several_choices_are_made_by_space_and_bounds_hold() -> None:
+    async with running(size=(100, 40)) as rig:
+        for number, (typed, said, answer) in enumerate(CHOSEN):
+            sent = await answered(rig, f"a{number}", PARTS, typed)
+            assert "Parts *" in rig.text, typed
+            assert said in rig.text, typed
+            assert sent == ([] if answer is None else [answer]), typed
 
 
 OPTIONAL = {
@@ -455,23 +455,20 @@ OPTIONAL = {
 }
 
 
-@pytest.mark.parametrize(
-    ("typed", "answer"),
-    [
+async def test_only_what_was_chosen_is_sent() -> None:
+    asks = {"message": "?", "requestedSchema": {"type": "object", "properties": OPTIONAL}}
+    cases: list[tuple[list[str], object]] = [
         (["enter", "enter", "enter", "enter", "x"], {"parts": ["a"], "t": "x"}),
         (["down", "enter"], {"region": "us", "parts": ["a"]}),
         (["left", "right", "space"], {"region": "eu", "parts": ["a"]}),
         (["tab", "tab", "space"], {"parts": []}),
         (["tab", "tab", "down", "space"], {"parts": ["a", "b"]}),
         (["tab", "tab", "tab", *"1e999"], None),
-    ],
-)
-async def test_only_what_was_chosen_is_sent(typed: list[str], answer: object) -> None:
-    asks = {"message": "?", "requestedSchema": {"type": "object", "properties": OPTIONAL}}
-    async with running(asked("elicitation", asks), size=(100, 40)) as rig:
-        await opened(rig)
-        await rig.press(*typed, "escape", "y", "enter")
-        assert [one.answer for one in rig.feed.sent] == ([] if answer is None else [answer])  # type: ignore[attr-defined]
+    ]
+    async with running(size=(100, 40)) as rig:
+        for number, (typed, answer) in enumerate(cases):
+            sent = await answered(rig, f"a{number}", asks, typed)
+            assert sent == ([] if answer is None else [answer]), typed
 
 
 async def test_a_pattern_that_takes_long_holds_no_answer_back() -> None:
@@ -535,17 +532,17 @@ async def test_history_shows_who_decided() -> None:
         assert rig.feed.sent == []
 
 
-@pytest.mark.parametrize("detail", [None, [], "text", 7, {"origin": 5}, {"to": None}])
 @pytest.mark.parametrize("kind", ["permission", "pairing", "mode", "userInput", "elicitation"])
-async def test_odd_details_are_shown_as_they_are(kind: str, detail: object) -> None:
-    async with running(asked(kind, detail)) as rig:
-        await opened(rig)
-        await rig.press("escape", "d", "enter")
-        assert all(isinstance(one, ApprovalDecide) for one in rig.feed.sent)
+async def test_odd_details_are_shown_as_they_are(kind: str) -> None:
+    async with running() as rig:
+        for detail in (None, [], "text", 7, {"origin": 5}, {"to": None}):
+            await rig.begin_again(asked(kind, detail, f"a {detail}"))
+            await opened(rig)
+            await rig.press("escape", "d", "enter")
+            assert all(isinstance(one, ApprovalDecide) for one in rig.feed.sent), detail
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 45), (200, 50)])
-async def test_the_band_says_whole_how_often_it_failed_before(size: tuple[int, int]) -> None:
+async def test_the_band_says_whole_how_often_it_failed_before() -> None:
     command = "python3 -m unittest discover -s tests/gateway -p 'test_pairing*' -v --locals"
     state = asked("permission", {"kind": "shell", "fullCommandText": command})
     failed = [
@@ -555,10 +552,12 @@ async def test_the_band_says_whole_how_often_it_failed_before(size: tuple[int, i
     state.turns["s1"] = LiveTurns.of(
         SessionTurns("s1", [], Turn(head(1, "Mend it", 60, None), failed))
     )
-    async with running(state, size=size) as rig:
-        (band,) = [line for line in rig.text.splitlines() if " run  " in line][-1:]
-        assert "3rd try, failed twice" in band
-        assert "python3" in band
+    async with running(state) as rig:
+        for size in ((80, 24), (120, 36), (160, 45), (200, 50)):
+            await rig.resize(size)
+            (band,) = [line for line in rig.text.splitlines() if " run  " in line][-1:]
+            assert "3rd try, failed twice" in band, size
+            assert "python3" in band, size
 
 
 async def test_what_is_most_urgent_stays_below_a_sheet_as_others_are_settled() -> None:

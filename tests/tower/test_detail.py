@@ -102,14 +102,16 @@ async def test_one_whose_place_was_asked_for_before_it_had_one_is_painted() -> N
         await until_async(lambda: detail.query_one(Reader).plain_text, what="its text")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (139, 45)], ids=str)
-async def test_a_narrow_screen_has_none(size: tuple[int, int]) -> None:
-    async with running(world(), size=size) as rig:
-        assert not rig.app.main.detail_area.display
-        await rig.press("right")
-        assert rig.app.main.current_pane.table.has_focus
-        await rig.press("a")
-        assert isinstance(rig.app.screen, Sheet)
+async def test_a_narrow_screen_has_none() -> None:
+    async with running(world()) as rig:
+        for size in ((80, 24), (120, 36), (139, 45)):
+            await rig.resize(size)
+            assert not rig.app.main.detail_area.display, size
+            await rig.press("right")
+            assert rig.app.main.current_pane.table.has_focus, size
+            await rig.press("a")
+            assert isinstance(rig.app.screen, Sheet), size
+            await rig.close_all()
 
 
 async def test_a_request_is_answered_beside_the_lists() -> None:
@@ -229,8 +231,7 @@ async def test_a_request_in_it_becomes_a_sheet_where_it_has_no_place_any_more() 
         assert "This is a sheet now: press the letter again." in rig.text
         await rig.press("enter")
         assert rig.feed.sent == []
-        await rig.pilot.resize_terminal(*SIZE)
-        await rig.settle()
+        await rig.resize(SIZE)
         assert rig.app.screen is found, "what is read does not move"
         await rig.turn(1)
         await rig.press("y", "enter")
@@ -255,8 +256,7 @@ async def test_a_message_that_is_half_written_goes_with_it_into_the_sheet(over: 
         assert "no, us" in rig.text
         await rig.turn(1)
         await rig.press("e")
-        await rig.pilot.resize_terminal(*SIZE)
-        await rig.settle()
+        await rig.resize(SIZE)
         await rig.press(*" npm", "enter")
         told = ApprovalDecide(approval_id="a1", decision="deny", reason="no, use npm")
         assert rig.feed.sent == [told]
@@ -325,8 +325,7 @@ async def test_the_sessions_of_a_pairing_stay_chosen_in_the_sheet() -> None:
 
 async def test_a_list_stays_a_list_when_there_is_no_detail_any_more() -> None:
     async with running(asked(command("a1", "echo a", waited=9)), size=SIZE) as rig:
-        await rig.pilot.resize_terminal(80, 24)
-        await rig.settle()
+        await rig.resize((80, 24))
         assert len(rig.app.screen_stack) == 1
 
 

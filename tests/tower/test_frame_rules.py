@@ -70,13 +70,13 @@ async def test_calls_shrinks_only_after_a_while_and_not_under_the_person() -> No
         assert places(rig)["calls"] == (20, 4)
 
 
-@pytest.mark.parametrize("key", "468")
-async def test_tabs_in_a_frame_stand_closer_before_their_names_are_cut(key: str) -> None:
+async def test_tabs_in_a_frame_stand_closer_before_their_names_are_cut() -> None:
     names = ["3 Streams", "4 Providers", "6 Emitters", "7 Changes", "8 Goals"]
     async with running(world(), size=(200, 50)) as rig:
-        await rig.press(key)
-        (frame,) = [line for line in rig.text.splitlines() if "4 Prov" in line]
-        assert [one for one in names if one not in frame] == []
+        for key in "468":
+            await rig.press(key)
+            (frame,) = [line for line in rig.text.splitlines() if "4 Prov" in line]
+            assert [one for one in names if one not in frame] == [], key
 
 
 async def test_only_the_detail_with_the_keys_looks_focused() -> None:
@@ -129,18 +129,18 @@ async def test_a_notice_over_a_sheet_leaves_the_line_below_it() -> None:
         assert rig.text.splitlines()[-2:] == below
 
 
-@pytest.mark.parametrize("keys", [[], ["enter"], ["question_mark"]], ids=str)
-async def test_a_terminal_that_is_too_small_is_said_to_be(keys: list[str]) -> None:
+async def test_a_terminal_that_is_too_small_is_said_to_be() -> None:
     async with running(world(), size=(80, 24)) as rig:
-        await rig.press(*keys)
-        for size, is_said in (
-            ((80, 8), False),
-            ((80, 7), True),
-            ((40, 24), False),
-            ((39, 24), True),
-            ((80, 24), False),
-        ):
-            await rig.pilot.resize_terminal(*size)
-            await rig.settle()
-            last = rig.text.splitlines()[-1]
-            assert ("needs 40×8 or more" in last) == is_said, size
+        for keys in ([], ["enter"], ["question_mark"]):
+            await rig.press(*keys)
+            for size, is_said in (
+                ((80, 8), False),
+                ((80, 7), True),
+                ((40, 24), False),
+                ((39, 24), True),
+                ((80, 24), False),
+            ):
+                await rig.resize(size)
+                last = rig.text.splitlines()[-1]
+                assert ("needs 40×8 or more" in last) == is_said, (keys, size)
+            await rig.close_all()

@@ -408,8 +408,7 @@ async def test_stored_sessions_are_listed_harmlessly() -> None:
         check(rig.app, "whether to delete it")
 
 
-@pytest.mark.parametrize("problem", ["untrusted", "failed"])
-async def test_a_session_that_is_started_shows_hostile_text_harmlessly(problem: str) -> None:
+async def test_a_session_that_is_started_shows_hostile_text_harmlessly() -> None:
     async with running(hostile_world(HOSTILE), size=(120, 36)) as rig:
         await rig.press("plus")
         check(rig.app, "the sheet, in a session's folder")
@@ -418,12 +417,13 @@ async def test_a_session_that_is_started_shows_hostile_text_harmlessly(problem: 
         check(rig.app, "pasted into it")
     state = State()
     state.sessions["s1"] = session("s1", HOSTILE, cwd="/code")
-    async with running(state, size=(120, 36)) as rig:
-        await rig.press("plus", "x", "enter")
-        (sent,) = [one for one in rig.feed.sent if isinstance(one, SessionStart)]
-        rig.feed.put(SessionStarted(sent.id, problem=problem, error=HOSTILE))
-        await rig.settle()
-        check(rig.app, f"it is {problem}")
+    for problem in ("untrusted", "failed"):
+        async with running(state, size=(120, 36)) as rig:
+            await rig.press("plus", "x", "enter")
+            (sent,) = rig.feed.sent_of(SessionStart)
+            rig.feed.put(SessionStarted(sent.id, problem=problem, error=HOSTILE))
+            await rig.settle()
+            check(rig.app, f"it is {problem}")
 
 
 def hostile_schema(text: str) -> Raw:

@@ -120,8 +120,11 @@ def spoilt(value: object) -> object:
     return HOSTILE if isinstance(value, str) else value
 
 
-@pytest.mark.parametrize("detail", [START, SEARCH, TOOLS], ids=["start", "called", "tools"])
-@pytest.mark.parametrize("size", [(80, 24), (200, 50)], ids=["small", "large"])
+@pytest.mark.parametrize(
+    ("detail", "size"),
+    [(START, (80, 24)), (SEARCH, (200, 50)), (TOOLS, (80, 24))],
+    ids=["start", "called", "tools"],
+)
 async def test_hostile_words_are_shown_as_words(
     detail: dict[str, Any], size: tuple[int, int]
 ) -> None:

@@ -2,7 +2,6 @@
 
 import re
 
-import pytest
 from msgspec import Raw, json
 from msgspec.structs import replace
 from textual.widgets import Static
@@ -34,20 +33,23 @@ def keys(rig: Running, number: int) -> list[str]:
 SIZES = [(80, 24), (100, 30), (120, 36), (160, 45), (200, 50)]
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_the_empty_screen_has_a_row_for_what_can_be_done(size: tuple[int, int]) -> None:
+async def test_the_empty_screen_has_a_row_for_what_can_be_done() -> None:
     looking = subjects.HostLook("copilot", "looking", at(1))
-    async with running(State(looks={"copilot": looking}), size=size, on_demo=lambda: None) as rig:
-        for line in (
-            "looking for sessions …",
-            "▌+ start Copilot here   (in another terminal: tapui copilot)",
-            " d demonstration",
-        ):
-            assert line in rig.text
+    async with running(State(looks={"copilot": looking}), on_demo=lambda: None) as rig:
+        for size in SIZES:
+            await rig.resize(size)
+            for line in (
+                "looking for sessions …",
+                "▌+ start Copilot here   (in another terminal: tapui copilot)",
+                " d demonstration",
+            ):
+                assert line in rig.text, size
         rig.feed.happen(ev.HostLooks(replace(looking, state="looked")))
         await rig.settle()
-        assert "Nothing is attached" in rig.text
-        assert "looking for" not in rig.text
+        for size in SIZES:
+            await rig.resize(size)
+            assert "Nothing is attached" in rig.text, size
+            assert "looking for" not in rig.text, size
         rig.feed.may_stop.set()
         await rig.press("d")
         assert rig.app.return_value == "demo"
@@ -70,14 +72,15 @@ async def test_the_demonstration_does_not_offer_itself_and_names_its_own_token()
         assert "~/.copilot" not in rig.text
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_the_first_start_shows_no_session_and_what_to_do(size: tuple[int, int]) -> None:
+async def test_the_first_start_shows_no_session_and_what_to_do() -> None:
     alone = State(sessions={"local": session("local", "tapui", host="local")})
-    async with running(alone, size=size, on_demo=lambda: None) as rig:
-        assert "no session" in rig.text
-        assert "○ tapui" not in rig.text
-        assert "tapui copilot" in rig.text
-        assert " d demonstration" in rig.text
+    async with running(alone, on_demo=lambda: None) as rig:
+        for size in SIZES:
+            await rig.resize(size)
+            assert "no session" in rig.text, size
+            assert "○ tapui" not in rig.text, size
+            assert "tapui copilot" in rig.text, size
+            assert " d demonstration" in rig.text, size
 
 
 async def test_the_own_session_is_shown_while_a_provider_waits_in_it() -> None:
@@ -86,32 +89,32 @@ async def test_the_own_session_is_shown_while_a_provider_waits_in_it() -> None:
         assert re.search("○ tapui +1 provider in no Copilot session +idle", rig.text)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (100, 24), (100, 30), (120, 36), (200, 50)], ids=str)
-async def test_no_hint_of_an_empty_pane_is_cut_off(size: tuple[int, int]) -> None:
-    async with running(size=size) as rig:
-        for pane in rig.app.panes:
-            if not pane.has_class("-empty"):
-                continue
-            shown = pane.query_one(".empty", Static)
-            wanted = shown.visual.get_height({}, shown.content_size.width)
-            assert wanted <= shown.content_size.height
-            assert len(str(shown.content)) > 20
-
-
-@pytest.mark.parametrize("number", "2345")
-async def test_every_empty_pane_says_what_comes_there(number: str) -> None:
+async def test_no_hint_of_an_empty_pane_is_cut_off() -> None:
     async with running() as rig:
-        await rig.press(number)
-        lines = [line for line in rig.text.splitlines()[4:] if line.strip("│ ╰╯─")]
-        assert len(lines) >= 2
+        for size in ((80, 24), (100, 24), (100, 30), (120, 36), (200, 50)):
+            await rig.resize(size)
+            for pane in rig.app.panes:
+                if not pane.has_class("-empty"):
+                    continue
+                shown = pane.query_one(".empty", Static)
+                wanted = shown.visual.get_height({}, shown.content_size.width)
+                assert wanted <= shown.content_size.height, size
+                assert len(str(shown.content)) > 20, size
+
+
+async def test_every_empty_pane_says_what_comes_there() -> None:
+    async with running() as rig:
+        for number in "2345":
+            await rig.press(number)
+            lines = [line for line in rig.text.splitlines()[4:] if line.strip("│ ╰╯─")]
+            assert len(lines) >= 2, number
 
 
 async def test_a_name_of_64_characters_is_whole_where_the_row_has_room() -> None:
     label = "n" * 60 + "-end"
     async with running(State(sessions={"s1": session("s1", label)}), size=(100, 30)) as rig:
         assert label in rig.text
-        await rig.pilot.resize_terminal(80, 24)
-        await rig.settle()
+        await rig.resize((80, 24))
         assert "…" in rig.text
         assert "-end" in rig.text, "it is cut in the middle"
 
@@ -557,19 +560,19 @@ async def test_a_path_in_the_session_s_folder_is_shown_without_it_and_whole_wher
         assert path in rig.text
 
 
-@pytest.mark.parametrize("number", ["1", "2", "4", "5"])
-async def test_what_a_row_offers_is_known_without_making_it(number: str) -> None:
+async def test_what_a_row_offers_is_known_without_making_it() -> None:
     state = turns_world()
     state.sessions["gone"] = session("gone", "Gone", state="ended", ended_at=at(5))
     async with running(state, size=(200, 50)) as rig:
-        await rig.press(number, "home")
-        pane = rig.pane(number)
-        offered = set()
-        for _ in pane.query_one(Table).rows:
-            assert pane.has_actions == bool(pane.row_actions())
-            offered.add(pane.has_actions)
-            await rig.press("down")
-        assert True in offered
+        for number in "1245":
+            await rig.press(number, "home")
+            pane = rig.pane(number)
+            offered = set()
+            for _ in pane.query_one(Table).rows:
+                assert pane.has_actions == bool(pane.row_actions()), number
+                offered.add(pane.has_actions)
+                await rig.press("down")
+            assert True in offered, number
 
 
 async def test_a_detail_follows_where_the_cursor_or_what_it_shows_has_changed() -> None:

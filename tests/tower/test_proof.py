@@ -122,19 +122,20 @@ def row(rig: Running, name: str) -> str:
     return next(line for line in rig.lists.splitlines()[1:] if name in line)
 
 
-@pytest.mark.parametrize("size", SIZES, ids=str)
-async def test_a_session_that_changed_files_says_how_it_stands(size: tuple[int, int]) -> None:
-    async with running(recorded_world(), size=size) as rig:
-        for name, state in (
-            ("Release notes", "done ○"),
-            ("Gateway migration", "done ✗"),
-            ("Fix the flaky", "done ✓"),
-            ("Sketches", "done "),
-            ("Questions", "idle"),
-        ):
-            line = row(rig, name).split("Turns:")[0]
-            assert state in line, line
-        assert "done ○" not in row(rig, "Sketches")
+async def test_a_session_that_changed_files_says_how_it_stands() -> None:
+    async with running(recorded_world()) as rig:
+        for size in SIZES:
+            await rig.resize(size)
+            for name, state in (
+                ("Release notes", "done ○"),
+                ("Gateway migration", "done ✗"),
+                ("Fix the flaky", "done ✓"),
+                ("Sketches", "done "),
+                ("Questions", "idle"),
+            ):
+                line = row(rig, name).split("Turns:")[0]
+                assert state in line, (size, line)
+            assert "done ○" not in row(rig, "Sketches"), size
 
 
 async def test_what_is_not_proven_stands_before_what_is() -> None:
@@ -148,11 +149,12 @@ async def test_what_is_not_proven_stands_before_what_is() -> None:
         assert keys == ["s1", "s2", "s5", "s3", "s4"]
 
 
-@pytest.mark.parametrize("size", [(60, 15), *SIZES, (200, 50)], ids=str)
-async def test_the_header_counts_what_is_unchecked(size: tuple[int, int]) -> None:
+async def test_the_header_counts_what_is_unchecked() -> None:
     state = recorded_world()
-    async with running(state, size=size) as rig:
-        assert "○ 1" in rig.text.splitlines()[0]
+    async with running(state) as rig:
+        for size in ((60, 15), *SIZES, (200, 50)):
+            await rig.resize(size)
+            assert "○ 1" in rig.text.splitlines()[0], size
         rig.feed.happen(stood(state, "s1", CHECKED))
         await rig.settle()
         assert "○" not in rig.text.splitlines()[0]
@@ -292,21 +294,19 @@ async def test_the_sheet_of_a_turn_begins_with_says_and_recorded() -> None:
         assert "done, unchecked" in rig.text
 
 
-@pytest.mark.parametrize(
-    ("session", "tone"), [("s1", "strong"), ("s2", "error"), ("s3", "success")]
-)
-async def test_what_is_recorded_stands_out_as_the_sign_in_its_row(session: str, tone: str) -> None:
+async def test_what_is_recorded_stands_out_as_the_sign_in_its_row() -> None:
     async with running(recorded_world(), size=(120, 36)) as rig:
         await rig.press("enter")
-        on_top(rig.app).go_to(session)
-        await rig.settle()
-        parts = rig.app.screen.query_one(Reader).parts
-        recorded = next(one for one in parts if one.text.startswith("recorded "))
-        assert recorded.tone == tone
-        offered = rig.app.screen.query_one(Reader).plain_text
-        assert ("\n           . v  run its check here   . r  send it back   " in offered) == (
-            session != "s3"
-        ), "what can be done about it stands below it"
+        for session, tone in (("s1", "strong"), ("s2", "error"), ("s3", "success")):
+            on_top(rig.app).go_to(session)
+            await rig.settle()
+            parts = rig.app.screen.query_one(Reader).parts
+            recorded = next(one for one in parts if one.text.startswith("recorded "))
+            assert recorded.tone == tone, session
+            offered = rig.app.screen.query_one(Reader).plain_text
+            assert ("\n           . v  run its check here   . r  send it back   " in offered) == (
+                session != "s3"
+            ), "what can be done about it stands below it"
 
 
 async def test_what_was_said_last_has_what_was_recorded_below_it() -> None:

@@ -110,25 +110,24 @@ async def command(rig: Running, text: str) -> None:
             await rig.press("enter")
 
 
-@pytest.mark.parametrize(
-    ("typed", "asked"),
-    [
-        ("query slowest-calls", "slowest-calls"),
-        ("query slowest-c", "slowest-calls"),
-        ("query slowest-calls limit=3", "slowest-calls limit=3"),
-        ("query SELECT 1", "SELECT 1"),
-    ],
-)
-async def test_the_line_of_commands_asks_and_completes_names(typed: str, asked: str) -> None:
+async def test_the_line_of_commands_asks_and_completes_names() -> None:
     questions = ScriptedQuestions(ANSWERS)
     async with running(world(), size=(120, 36), questions=questions) as rig:
-        await command(rig, typed)
-        asks = Asks(rig, questions)
-        await asks.until(lambda: isinstance(rig.app.screen, QueryScreen))
-        await asks.answered()
-        assert [text for text, _ in questions.asked] == [asked]
-        assert asks.screen.query_one(Input).value == asked
-        assert "bash" in rig.text
+        for typed, asked in (
+            ("query slowest-calls", "slowest-calls"),
+            ("query slowest-c", "slowest-calls"),
+            ("query slowest-calls limit=3", "slowest-calls limit=3"),
+            ("query SELECT 1", "SELECT 1"),
+        ):
+            questions.asked.clear()
+            await command(rig, typed)
+            asks = Asks(rig, questions)
+            await asks.until(lambda: isinstance(rig.app.screen, QueryScreen))
+            await asks.answered()
+            assert [text for text, _ in questions.asked] == [asked]
+            assert asks.screen.query_one(Input).value == asked
+            assert "bash" in rig.text, asked
+            await rig.close_all()
 
 
 async def test_typed_in_one_go_the_whole_question_is_asked() -> None:

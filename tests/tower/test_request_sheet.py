@@ -271,17 +271,16 @@ async def test_escape_drops_what_was_to_be_told_and_keeps_the_sheet() -> None:
         assert rig.feed.sent == [ApprovalDecide(approval_id="soon", decision="deny")]
 
 
-@pytest.mark.parametrize(
-    "read", [["y", "enter"], ["j", "y"], ["y", "j"], ["d", "enter"], ["enter", "y", "enter"]]
-)
-async def test_keys_of_one_read_neither_choose_nor_decide(read: list[str]) -> None:
+async def test_keys_of_one_read_neither_choose_nor_decide() -> None:
     async with running(three()) as rig:
-        await sheet(rig)
-        await rig.type(*read)
-        assert rig.feed.sent == []
-        assert "Pressed with other keys" in rig.text
-        await rig.press("enter")
-        assert rig.feed.sent == [], "nothing was chosen"
+        for read in ("y enter", "j y", "y j", "d enter", "enter y enter"):
+            await sheet(rig)
+            await rig.type(*read.split())
+            assert rig.feed.sent == [], read
+            assert "Pressed with other keys" in rig.text, read
+            await rig.press("enter")
+            assert rig.feed.sent == [], f"nothing was chosen: {read}"
+            await rig.close_all()
 
 
 async def test_enter_read_with_the_text_before_it_sends_nothing() -> None:
@@ -365,12 +364,10 @@ def many_lines(lines: list[str]) -> subjects.Approval:
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 45), (200, 50)], ids=str)
-@pytest.mark.parametrize("folder", ["/code/s1", "/code/" + "deep/" * 20])
-async def test_a_command_of_20_lines_is_allowed_by_3_keys(
-    size: tuple[int, int], folder: str
-) -> None:
+async def test_a_command_of_20_lines_is_allowed_by_3_keys(size: tuple[int, int]) -> None:
     lines = [f"touch build/{number}" for number in range(1, 21)]
     state = asked(many_lines(lines))
+    folder = "/code/" + "deep/" * 20 if size[0] in (80, 160) else "/code/s1"
     state.sessions["s1"] = session("s1", "Fix pairing", cwd=folder)
     async with running(state, size=size) as rig:
         found = await sheet(rig)
@@ -454,65 +451,72 @@ async def test_a_known_kind_shows_no_field_of_its_host() -> None:
         assert "1 field that this tapui has no words for" in rig.text
 
 
-@pytest.mark.parametrize(
-    ("detail", "title", "shown"),
-    [
-        ({"kind": "read", "path": "/etc/hosts"}, "asks to read a file", "/etc/hosts"),
-        ({"kind": "url", "url": "https://x.example/?q=1"}, "asks to fetch a URL", "x.example"),
-        (
-            {"kind": "mcp", "serverName": "tower", "toolName": "ping", "args": {"a": "“q”"}},
-            "asks to call an MCP tool",
-            "tower: ping",
-        ),
-        ({"kind": "custom-tool", "toolName": "greet"}, "asks to call a tool", "greet"),
-        (
-            {"kind": "hook", "toolName": "bash", "hookMessage": "is it tidy?"},
-            "asks to call a tool that a hook holds back",
-            "is it tidy?",
-        ),
-        ({"kind": "memory", "fact": "tabs"}, "asks to remember something", "tabs"),
-        (
-            {"kind": "read", "path": "/x", "riskAssessment": {"level": "high"}},
-            "risk, as Copilot sends it",
-            "level: high",
-        ),
-        (
-            {"kind": "new-kind", "x": [1]},
-            "asks for new-kind (unknown)",
-            "1 field that this tapui has no words for",
-        ),
-    ],
-)
-async def test_each_kind_of_permission(detail: dict[str, object], title: str, shown: str) -> None:
-    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
-        await sheet(rig)
-        assert title in rig.text
-        assert shown in rig.text
-        assert "\\u" not in rig.text
+async def permission(rig: Running, id_: str, detail: object) -> str:
+    """Ask for this in the same app, and return what the sheet shows."""
+    await rig.begin_again(asked(approval(id_, "permission", detail, session_id="s1")))
+    await sheet(rig)
+    return rig.text
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        (
-            {"recommendation": "requireApproval", "reason": "it\ndeletes", "model": "m1"},
-            "Copilot's judge (m1) would have you asked: it deletes",
-        ),
-        ({"recommendation": "approve"}, "Copilot's judge would allow it"),
-        (
-            {"recommendation": "error", "failureReason": "timeout", "reason": 3},
-            "Copilot's judge has not answered: timeout",
-        ),
-        ({"recommendation": ["approve"]}, "1 field that this tapui has no words for"),
-        ("approve", "1 field that this tapui has no words for"),
-    ],
-)
-async def test_what_copilots_judge_says_stands_with_the_request(said: object, shown: str) -> None:
-    detail = {**COMMAND, "assistedApproval": said}
-    async with running(asked(approval("a1", "permission", detail, session_id="s1"))) as rig:
-        await sheet(rig)
-        assert shown in rig.text
-        assert ("no words for" in rig.text) is ("no words for" in shown)
+KINDS: list[tuple[dict[str, object], str, str]] = [
+    ({"kind": "read", "path": "/etc/hosts"}, "asks to read a file", "/etc/hosts"),
+    ({"kind": "url", "url": "https://x.example/?q=1"}, "asks to fetch a URL", "x.example"),
+    (
+        {"kind": "mcp", "serverName": "tower", "toolName": "ping", "args": {"a": "“q”"}},
+        "asks to call an MCP tool",
+        "tower: ping",
+    ),
+    ({"kind": "custom-tool", "toolName": "greet"}, "asks to call a tool", "greet"),
+    (
+        {"kind": "hook", "toolName": "bash", "hookMessage": "is it tidy?"},
+        "asks to call a tool that a hook holds back",
+        "is it tidy?",
+    ),
+    ({"kind": "memory", "fact": "tabs"}, "asks to remember something", "tabs"),
+    (
+        {"kind": "read", "path": "/x", "riskAssessment": {"level": "high"}},
+        "risk, as Copilot sends it",
+        "level: high",
+    ),
+    (
+        {"kind": "new-kind", "x": [1]},
+        "asks for new-kind (unknown)",
+        "1 field that this tapui has no words for",
+    ),
+]
+"""A permission, the title of its sheet, and words in it."""
+
+
+async def test_each_kind_of_permission() -> None:
+    async with running() as rig:
+        for number, (detail, title, words) in enumerate(KINDS):
+            shown = await permission(rig, f"a{number}", detail)
+            assert title in shown, detail
+            assert words in shown, detail
+            assert "\\u" not in shown, detail
+
+
+JUDGED: list[tuple[object, str]] = [
+    (
+        {"recommendation": "requireApproval", "reason": "it\ndeletes", "model": "m1"},
+        "Copilot's judge (m1) would have you asked: it deletes",
+    ),
+    ({"recommendation": "approve"}, "Copilot's judge would allow it"),
+    (
+        {"recommendation": "error", "failureReason": "timeout", "reason": 3},
+        "Copilot's judge has not answered: timeout",
+    ),
+    ({"recommendation": ["approve"]}, "1 field that this tapui has no words for"),
+    ("approve", "1 field that this tapui has no words for"),
+]
+
+
+async def test_what_copilots_judge_says_stands_with_the_request() -> None:
+    async with running() as rig:
+        for number, (said, words) in enumerate(JUDGED):
+            shown = await permission(rig, f"a{number}", {**COMMAND, "assistedApproval": said})
+            assert words in shown
+            assert ("no words for" in shown) is ("no words for" in words), said
 
 
 async def test_a_message_to_the_agent_may_have_several_lines() -> None:
@@ -555,24 +559,25 @@ async def test_a_diff_of_5000_lines_scrolls_to_its_end() -> None:
         assert r"+[bold]line 4999[/]\x1b[2J" in rig.text
 
 
-@pytest.mark.parametrize("letter", ["y", "s", "r"])
-async def test_what_was_not_on_screen_cannot_be_allowed(letter: str) -> None:
+async def test_what_was_not_on_screen_cannot_be_allowed() -> None:
     text = "\n".join(f"echo {number}" for number in range(100)) + "\nrm -rf ~"
-    async with running(asked(command("a1", text, waited=5))) as rig:
-        found = await sheet(rig)
-        await rig.press(letter)
-        assert "more lines below: scroll to the end first." in rig.text
-        await rig.press("enter")
-        assert not rig.feed.sent
-        assert not found.query(RulePanel)
-        await rig.press("pagedown", letter, "enter")
-        assert not rig.feed.sent
-        await rig.press(letter)
-        assert "scroll to the end first" in rig.text
-        await rig.press("end")
-        assert "scroll to the end first" not in rig.text, "it was"
-        await rig.press("home", "y", "enter")
-        assert rig.feed.sent == [ApprovalDecide(approval_id="a1", decision="approve")]
+    async with running() as rig:
+        for letter in "ysr":
+            await rig.begin_again(asked(command(letter, text, waited=5)))
+            found = await sheet(rig)
+            await rig.press(letter)
+            assert "more lines below: scroll to the end first." in rig.text, letter
+            await rig.press("enter")
+            assert not rig.feed.sent, letter
+            assert not found.query(RulePanel), letter
+            await rig.press("pagedown", letter, "enter")
+            assert not rig.feed.sent, letter
+            await rig.press(letter)
+            assert "scroll to the end first" in rig.text, letter
+            await rig.press("end")
+            assert "scroll to the end first" not in rig.text, "it was"
+            await rig.press("home", "y", "enter")
+            assert rig.feed.sent == [ApprovalDecide(approval_id=letter, decision="approve")]
 
 
 @pytest.mark.parametrize("size", [(1, 24), (3, 10), (5, 24)])
@@ -852,16 +857,17 @@ async def test_a_rule_that_cannot_be_written_is_told() -> None:
         assert "config.toml: no space" in rig.text
 
 
-@pytest.mark.parametrize("text", ["echo $HOME", "tapui stop", "eval x y"])
-async def test_nothing_is_proposed_where_no_rule_may_be(text: str) -> None:
-    state = asked(command("a1", text, waited=9))
-    async with running(state, on_rule=lambda _: None) as rig:
-        await sheet(rig)
-        await rig.press("r")
-        if text == "eval x y":
-            assert "and nothing behind it" in rig.text
-        else:
-            assert "No rule may allow this" in rig.text
+async def test_nothing_is_proposed_where_no_rule_may_be() -> None:
+    async with running(on_rule=lambda _: None) as rig:
+        for text, said in (
+            ("echo $HOME", "No rule may allow this"),
+            ("tapui stop", "No rule may allow this"),
+            ("eval x y", "and nothing behind it"),
+        ):
+            await rig.begin_again(asked(command(text, text, waited=9)))
+            await sheet(rig)
+            await rig.press("r")
+            assert said in rig.text, text
 
 
 async def test_answers_of_rules_stand_in_the_band_and_the_header() -> None:

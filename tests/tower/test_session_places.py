@@ -137,38 +137,37 @@ async def test_who_asks_is_on_top_wherever_the_cursor_is() -> None:
         assert (pane.shown_keys()[0], pane.selected) == (asks, last)
 
 
-@pytest.mark.parametrize(
-    ("fields", "row", "header", "sheet"),
-    [
-        ({"permissions": "allow-all", "mode": "autopilot"}, "allow all", "Pairing", "asks about"),
-        ({"permissions": "allow-all"}, "allow all", "Pairing", "Copilot asks about nothing"),
-        ({"permissions": "assisted"}, "assisted", "Pairing", "may allow in your place"),
-        ({"mode": "autopilot"}, "autopilot", "Pairing", ""),
-        ({"permissions": "manual", "mode": "plan"}, "", "", "Copilot asks you"),
-        ({"permissions": "of a\x1b[2J newer CLI"}, "", "", "of a\\x1b[2J newer CLI"),
-    ],
-)
-async def test_who_works_unsupervised_is_seen_everywhere(
-    fields: dict[str, str], row: str, header: str, sheet: str
-) -> None:
-    state = three()
-    changed = replace(state.sessions["s0"], **fields)
-    async with running(state, size=(120, 36)) as rig:
-        await rig.press("1")
-        assert "unsupervised" not in rig.text
-        rig.feed.happen(SessionUpdated("s0", changed))
-        await rig.settle()
-        assert row in rig.lists
-        assert (f"1 unsupervised: {header}" in rig.text) is bool(header)
-        pane = rig.app.main.current
-        assert isinstance(pane, SessionsPane)
-        pane.select_session("s0")
-        await rig.press("enter")
-        assert sheet in rig.text
-        assert ("permission " in rig.text) is bool(sheet)
+UNSUPERVISED: list[tuple[dict[str, str], str, str, str]] = [
+    ({"permissions": "allow-all", "mode": "autopilot"}, "allow all", "Pairing", "asks about"),
+    ({"permissions": "allow-all"}, "allow all", "Pairing", "Copilot asks about nothing"),
+    ({"permissions": "assisted"}, "assisted", "Pairing", "may allow in your place"),
+    ({"mode": "autopilot"}, "autopilot", "Pairing", ""),
+    ({"permissions": "manual", "mode": "plan"}, "", "", "Copilot asks you"),
+    ({"permissions": "of a\x1b[2J newer CLI"}, "", "", "of a\\x1b[2J newer CLI"),
+]
+"""Fields of a session, and words in its row, in the header and in its sheet."""
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36), (160, 40)])
+async def test_who_works_unsupervised_is_seen_everywhere() -> None:
+    async with running(size=(120, 36)) as rig:
+        for fields, row, header, sheet in UNSUPERVISED:
+            state = three()
+            await rig.begin_again(state)
+            await rig.press("1")
+            assert "unsupervised" not in rig.text, fields
+            rig.feed.happen(SessionUpdated("s0", replace(state.sessions["s0"], **fields)))
+            await rig.settle()
+            assert row in rig.lists, fields
+            assert (f"1 unsupervised: {header}" in rig.text) is bool(header), fields
+            pane = rig.app.main.current
+            assert isinstance(pane, SessionsPane)
+            pane.select_session("s0")
+            await rig.press("enter")
+            assert sheet in rig.text, fields
+            assert ("permission " in rig.text) is bool(sheet), fields
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 40)])
 async def test_who_waits_for_a_shell_is_neither_idle_nor_busy(size: tuple[int, int]) -> None:
     state = three()
     turn = Turn(head(1, "Start it", 400, 160, session_id="s0"))

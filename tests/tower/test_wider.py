@@ -117,8 +117,7 @@ async def test_a_wider_terminal_never_shows_less(state: Callable[[], State]) -> 
         for height in HEIGHTS:
             before: ScreenInSight | None = None
             for width in WIDTHS:
-                await rig.pilot.resize_terminal(width, height)
-                await rig.settle()
+                await rig.resize((width, height))
                 now = in_sight(rig)
                 assert now.panes["sessions"].rows
                 if before is not None:
@@ -143,8 +142,7 @@ async def test_a_wider_terminal_never_shows_less_of_changes() -> None:
         for height in HEIGHTS:
             before: ScreenInSight | None = None
             for width in WIDTHS:
-                await rig.pilot.resize_terminal(width, height)
-                await rig.settle()
+                await rig.resize((width, height))
                 now = in_sight(rig)
                 where = f"{width}x{height}"
                 assert now.panes["changes"].rows
