@@ -27,14 +27,26 @@ from tests.index.asked import write_everything
 from tests.records.turns import Writer, wait_until
 
 
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    state, workspace = tmp_path / "state", tmp_path / "s1"
+def indexed(folder: Path) -> Path:
+    """Write records of each kind, and their index; return the gateway's state."""
+    state, workspace = folder / "state", folder / "s1"
     workspace.mkdir()
     with Writer(state) as writer:
         write_everything(writer, workspace)
     assert bring_up_to_date(state, 30) == "current"
     return state
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A state of which all tests of this file ask, and none changes anything."""
+    return indexed(tmp_path_factory.mktemp("asked"))
+
+
+@pytest.fixture
+def own_state(tmp_path: Path) -> Path:
+    """A state of the test's own."""
+    return indexed(tmp_path)
 
 
 def asked(state: Path, text: str, seconds: float = 10.0, rows: int = ROWS) -> AnswerTable:
@@ -154,7 +166,6 @@ def test_what_is_no_question_to_views_is_refused(state: Path, sql: str) -> None:
     assert "took longer" not in str(refused.value)
     assert index_path(state).read_bytes() == before
     assert not Path("/tmp/stolen.sqlite").exists()
-    assert asked(state, "SELECT count(*) FROM calls").rows == [[3]]
 
 
 @pytest.mark.parametrize(
@@ -297,60 +308,60 @@ def test_an_answer_has_at_most_so_many_rows(state: Path) -> None:
     assert wide.is_truncated
 
 
-def test_an_index_that_cannot_be_read_is_told(state: Path, tmp_path: Path) -> None:
-    path = index_path(state)
+def test_an_index_that_cannot_be_read_is_told(own_state: Path) -> None:
+    path = index_path(own_state)
     whole = path.read_bytes()
     path.write_bytes(whole[:5_000])
     with pytest.raises(QuestionRefused):
-        asked(state, "SELECT * FROM calls")
+        asked(own_state, "SELECT * FROM calls")
     path.write_bytes(b"no database at all" * 500)
     with pytest.raises(QuestionRefused):
-        asked(state, "SELECT * FROM calls")
+        asked(own_state, "SELECT * FROM calls")
     path.write_bytes(b"")
     with pytest.raises(QuestionRefused, match="not an index of tapui"):
-        asked(state, "SELECT * FROM calls")
+        asked(own_state, "SELECT * FROM calls")
     path.write_bytes(whole)
     with sqlite3.connect(path) as connection:
         connection.execute("PRAGMA user_version = 4")
     connection.close()
     with pytest.raises(QuestionRefused, match=f"version 4, this tapui makes version {VERSION}"):
-        asked(state, "SELECT * FROM calls")
+        asked(own_state, "SELECT * FROM calls")
     path.unlink()
     with pytest.raises(IndexMissing):
-        asked(state, "SELECT * FROM calls")
-    assert bring_up_to_date(state, 30) == "current"
-    assert asked(state, "SELECT count(*) FROM calls").rows == [[3]]
+        asked(own_state, "SELECT * FROM calls")
+    assert bring_up_to_date(own_state, 30) == "current"
+    assert asked(own_state, "SELECT count(*) FROM calls").rows == [[3]]
 
 
-def test_an_index_may_be_deleted_and_made_again_while_it_is_asked(state: Path) -> None:
+def test_an_index_may_be_deleted_and_made_again_while_it_is_asked(own_state: Path) -> None:
     ended = threading.Event()
 
     def again() -> None:
         while not ended.is_set():
-            index_path(state).unlink(missing_ok=True)
-            bring_up_to_date(state, 30)
+            index_path(own_state).unlink(missing_ok=True)
+            bring_up_to_date(own_state, 30)
 
     thread = threading.Thread(target=again)
     thread.start()
     try:
         for _ in range(10):
             try:
-                (count,) = asked(state, "SELECT count(*) FROM calls").rows[0]
+                (count,) = asked(own_state, "SELECT count(*) FROM calls").rows[0]
             except (QuestionRefused, IndexMissing):
                 continue
             assert count in (0, 3)
     finally:
         ended.set()
         thread.join()
-    assert bring_up_to_date(state, 30) == "current"
-    assert asked(state, "SELECT count(*) FROM calls").rows == [[3]]
+    assert bring_up_to_date(own_state, 30) == "current"
+    assert asked(own_state, "SELECT count(*) FROM calls").rows == [[3]]
 
 
-def test_it_is_answered_while_the_index_is_written(state: Path) -> None:
-    with writing(state) as connection:
+def test_it_is_answered_while_the_index_is_written(own_state: Path) -> None:
+    with writing(own_state) as connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("DELETE FROM calls")
-        assert asked(state, "SELECT count(*) FROM calls").rows == [[3]]
+        assert asked(own_state, "SELECT count(*) FROM calls").rows == [[3]]
         connection.execute("ROLLBACK")
 
 

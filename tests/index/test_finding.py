@@ -45,38 +45,36 @@ def _written(state: Path, workspace: Path) -> None:
         writer.turn(*(ev.SpanEnded(session_id="s1", span=one) for one in (call, turn)))
 
 
+FOUND: list[tuple[str, list[tuple[str, str]]]] = [
+    ("pairing flake", [("prompt", "Why does pairing flake?")]),
+    ("links", [("message", "Three files changed, all links are good.")]),
+    ("cafe", [("prompt", "Why does pairing flake?")]),
+    (
+        "0af7651916cd43dd8448eb211c80319c",
+        [("event", "turn 1 ok, trace 0af7651916cd43dd8448eb211c80319c")],
+    ),
+    ("CAFÉ", [("prompt", "Why does pairing flake?")]),
+    ("pytest", [("call", "bash pytest -x")]),
+    ("test_pair", [("result", "bash pytest -x")]),
+    ("exit 2", [("error", "bash make")]),
+    ("4711", [("line", "log@ci")]),
+    ("log@ci", [("line", "log@ci")]),
+    ("expected array", [("error", "INVALID_JSON")]),
+    (
+        '"rm -rf build" "npm ci" tower',
+        [("approval", "approved by tower: shell rm -rf build && npm ci")],
+    ),
+    ('"links all"', []),
+    ("pair*", [("result", "bash pytest -x"), ("prompt", "Why does pairing flake?")]),
+    ("pairin", []),
+    ("nowhere", []),
+]
+
+
 @pytest.mark.usefixtures("_written")
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("pairing flake", [("prompt", "Why does pairing flake?")]),
-        ("links", [("message", "Three files changed, all links are good.")]),
-        ("cafe", [("prompt", "Why does pairing flake?")]),
-        (
-            "0af7651916cd43dd8448eb211c80319c",
-            [("event", "turn 1 ok, trace 0af7651916cd43dd8448eb211c80319c")],
-        ),
-        ("CAFÉ", [("prompt", "Why does pairing flake?")]),
-        ("pytest", [("call", "bash pytest -x")]),
-        ("test_pair", [("result", "bash pytest -x")]),
-        ("exit 2", [("error", "bash make")]),
-        ("4711", [("line", "log@ci")]),
-        ("log@ci", [("line", "log@ci")]),
-        ("expected array", [("error", "INVALID_JSON")]),
-        (
-            '"rm -rf build" "npm ci" tower',
-            [("approval", "approved by tower: shell rm -rf build && npm ci")],
-        ),
-        ('"links all"', []),
-        ("pair*", [("result", "bash pytest -x"), ("prompt", "Why does pairing flake?")]),
-        ("pairin", []),
-        ("nowhere", []),
-    ],
-)
-def test_everything_that_was_said_and_done_is_found(
-    find: Find, text: str, found: list[tuple[str, str]]
-) -> None:
-    assert told(find(text)) == found  # type: ignore[arg-type]
+def test_everything_that_was_said_and_done_is_found(find: Find) -> None:
+    for text, found in FOUND:
+        assert told(find(text)) == found, text  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("_written")
@@ -146,32 +144,17 @@ def test_escapes_are_decoded(state: Path, workspace: Path, find: Find) -> None:
 
 
 HOSTILE = [
-    *(
-        '"',
-        '"""',
-        "NEAR(a b)",
-        "a AND",
-        "NOT",
-        "(",
-        "*",
-        "^a",
-        "a:b",
-        "text:a",
-        "{",
-        "-a",
-        "\0",
-        "'",
-    ),
-    *("%", "changed:", 'changed:"', "changed:%", "scope:s1", "a" * 5000, "\ud800", "a\0b"),
+    *('"', '"""', "NEAR(a b)", "a AND", "NOT", "(", "*", "^a", "a:b", "text:a", "{", "-a", "\0"),
+    *("'", "%", "changed:", 'changed:"', "changed:%", "scope:s1", "a" * 5000, "\ud800", "a\0b"),
 ]
 
 
 @pytest.mark.usefixtures("_written")
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_no_text_is_a_syntax_error(find: Find, text: str) -> None:
-    find(text)
-    find(text, is_typing=True)
-    find(f"pairing {text}")
+def test_no_text_is_a_syntax_error(find: Find) -> None:
+    for text in HOSTILE:
+        find(text)
+        find(text, is_typing=True)
+        find(f"pairing {text}")
 
 
 @pytest.fixture(scope="module")

@@ -54,16 +54,16 @@ def line_of(event: ev.Event) -> bytes:
 
 
 @pytest.mark.parametrize("form", SECRETS)
-@pytest.mark.parametrize("before", ["", "x=", "\n", "\t", '"', "\\", "https://", "é", " "])
-def test_secrets_of_known_forms_are_masked(form: str, before: str) -> None:
+def test_secrets_of_known_forms_are_masked(form: str) -> None:
     kept, secret = SECRETS[form]
-    masks = Masks()
-    data = masks.masked(line_of(posted(f"{before}{kept}{secret}\nafter")))
-    record = reader.parse(data[:-1])
-    assert record is not None
-    assert record.masked == masks.count == 1
-    assert isinstance(record.event, ev.StreamPosted)
-    assert record.event.line.event == f"{before}{kept}{MASK}\nafter"
+    for before in ("", "x=", "\n", "\t", '"', "\\", "https://", "é", " "):
+        masks = Masks()
+        data = masks.masked(line_of(posted(f"{before}{kept}{secret}\nafter")))
+        record = reader.parse(data[:-1])
+        assert record is not None, before
+        assert record.masked == masks.count == 1, before
+        assert isinstance(record.event, ev.StreamPosted), before
+        assert record.event.line.event == f"{before}{kept}{MASK}\nafter"
 
 
 @pytest.mark.parametrize("form", SECRETS)
@@ -89,23 +89,24 @@ def test_a_secret_in_json_that_is_text_in_json_is_masked(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", SECRETS)
-@pytest.mark.parametrize("place", ["head", "tail", "cwd"])
-def test_a_secret_in_what_a_shell_told_is_masked(form: str, place: str) -> None:
+def test_a_secret_in_what_a_shell_told_is_masked(form: str) -> None:
     kept, secret = SECRETS[form]
-    shell = replace(subjects.Shell("1", head="a", tail="b", cwd="/c"), **{place: f"{kept}{secret}"})
-    call = subjects.Call("c1", "s1", "copilot", "bash", "done", stamp(0), shell=shell)
-    for event in (ev.CallFinished("s1", call), ev.CallExited("s1", call)):
-        record = reader.parse(Masks().masked(line_of(event))[:-1])
-        assert record is not None
-        assert isinstance(record.event, ev.CallFinished | ev.CallExited)
-        assert record.event.call.shell == replace(shell, **{place: f"{kept}{MASK}"})
-    assert encode(shell) in line_of(event)
+    for place in ("head", "tail", "cwd"):
+        plain = subjects.Shell("1", head="a", tail="b", cwd="/c")
+        shell = replace(plain, **{place: f"{kept}{secret}"})
+        call = subjects.Call("c1", "s1", "copilot", "bash", "done", stamp(0), shell=shell)
+        for event in (ev.CallFinished("s1", call), ev.CallExited("s1", call)):
+            record = reader.parse(Masks().masked(line_of(event))[:-1])
+            assert record is not None, place
+            assert isinstance(record.event, ev.CallFinished | ev.CallExited), place
+            assert record.event.call.shell == replace(shell, **{place: f"{kept}{MASK}"})
+        assert encode(shell) in line_of(event), place
 
 
-@pytest.mark.parametrize("text", INNOCENT)
-def test_what_is_no_secret_is_left_alone(text: str) -> None:
-    data = line_of(posted(f"{text}\n{text} {text}"))
-    assert Masks().masked(data) is data or Masks().masked(data) == data
+def test_what_is_no_secret_is_left_alone() -> None:
+    for text in INNOCENT:
+        data = line_of(posted(f"{text}\n{text} {text}"))
+        assert Masks().masked(data) == data, text
 
 
 def test_only_records_with_secrets_change_and_each_counts_its_own() -> None:
