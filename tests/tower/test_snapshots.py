@@ -587,7 +587,7 @@ def test_find_empty(snap_compare: Compare) -> None:
 
 
 def test_find_record(snap_compare: Compare) -> None:
-    compare_found(snap_compare, SHEET[1], [*"pairing", "down", "enter"])
+    compare_found(snap_compare, SIZES[2], [*"pairing", "down", "enter"])
 
 
 def compare_stored(
