@@ -65,7 +65,7 @@ async def wait_for_screen(pilot: textual.pilot.Pilot[object]) -> bool:
     if not app.screen_stack:
         return False
     pumps = (app, *app.screen.walk_children(with_self=True))
-    return all(map(_waits, pumps)) or await _asked_each(pilot, HUNG)
+    return all(map(_waits, pumps)) or await _asked_each(pilot, HUNG / 2)
 
 
 _asked_each = textual.pilot.Pilot._wait_for_screen
