@@ -152,11 +152,13 @@ class Gateway:
         """Return why the next connection is refused at the handshake (HTTP 503), or None."""
         return self.parts.places.refusal(origin)
 
-    def opened(self, origin: str | None, now: float, way: Way = Way.OTHER) -> ConnectionId:
-        """A socket was opened; return its number."""
+    def opened(
+        self, origin: str | None, now: float, way: Way = Way.OTHER, pid: int | None = None
+    ) -> ConnectionId:
+        """A socket was opened, by the process `pid` where that is known; return its number."""
         self._clock.now = now
         connection = self._add(origin)
-        connection.way = way
+        connection.way, connection.pid = way, pid
         connection.deadline = self._deadlines.add(now + limits.AUTH_TIMEOUT, Due.AUTH, connection)
         self.parts.places.opened(connection)
         self._finish()

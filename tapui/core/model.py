@@ -63,6 +63,8 @@ class Connection:
     id: ConnectionId
     origin: str | None
     way: Way = Way.INSIDE
+    pid: int | None = None
+    """Its process, where the system names it at once: over the Unix socket."""
     is_builtin: bool = False
     standing: Standing = Standing.AWAIT_AUTH
     grant: Grant | None = None

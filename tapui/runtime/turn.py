@@ -152,7 +152,8 @@ class LoopTurn:
         return self.gateway.refusal(origin)
 
     def opened(self, port: SocketPort) -> None:
-        port.number = self.gateway.opened(port.origin, self._time(), port.way)
+        pid = port.peer.pid
+        port.number = self.gateway.opened(port.origin, self._time(), port.way, pid)
         self._ports[port.number] = port
         self._schedule()
 

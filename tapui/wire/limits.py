@@ -34,6 +34,9 @@ MAX_TOKEN_CONNECTIONS = 100
 """Of them, with one and the same token other than the internal one."""
 MAX_BRIDGE_CONNECTIONS = MAX_CONNECTIONS
 """Connections of the bridges of MCP servers, one for each of their sessions."""
+MAX_SILENT_OF_PROCESS = 20
+"""Connections of one process over the Unix socket that said no hello, authenticated or not: the one
+that was silent for longest is closed for a new one."""
 MAX_UNAUTHENTICATED = 10
 """Connections of other users' programs, or unknown ones', that have not authenticated. Of these and
 the next three, the one that was silent for longest is closed for a new one."""

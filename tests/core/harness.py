@@ -553,10 +553,14 @@ class Conversation:
     # The ends
 
     def connect(
-        self, token: str | None = None, origin: str | None = None, way: Way = Way.OTHER
+        self,
+        token: str | None = None,
+        origin: str | None = None,
+        way: Way = Way.OTHER,
+        pid: int | None = None,
     ) -> Peer:
         """Open a socket; with a `token`, authenticate and drop `sessions`."""
-        number = self.gateway.opened(origin, self.now, way)
+        number = self.gateway.opened(origin, self.now, way, pid)
         peer = self.peers[number] = Peer(self, number)
         self.turn()
         if token is not None:

@@ -164,6 +164,23 @@ async def test_where_all_places_are_taken_commands_and_towers_name_who_has_them(
         assert "it refused 4 because all its places were taken" in looked.stdout
 
 
+@pytest.mark.parametrize("way", ["socket", "tcp"])
+async def test_a_program_with_the_internal_token_that_says_no_hello_keeps_nobody_out(
+    tmp_path: Path, way: str
+) -> None:
+    with Gateway(Home(tmp_path), "--no-attach") as gateway:
+        end = found(gateway).socket if way == "socket" else None
+        async with (
+            await Host.hello(gateway.url, gateway.internal_token) as host,
+            AsyncExitStack() as stack,
+        ):
+            await host.open("s1")
+            for _ in range(MAX_CONNECTIONS - 1):
+                peer = Peer.connect(gateway.url, token=gateway.internal_token, end=end)
+                await stack.enter_async_context(await peer)
+            await towers_commands_and_providers_come(gateway)
+
+
 SERVERS, SESSIONS = 17, 8
 
 

@@ -1,8 +1,8 @@
 """Places for connections: how many of which kind there may be, and who has them.
 
 Who has not authenticated is closed for one that comes later, within its own kind: pages, other
-users and silent programs take no place of the person's tower. Who has authenticated keeps the
-place; the next is refused, with the reason and who holds the places.
+users and silent programs take no place of the person's tower. Who has said hello keeps the place;
+the next is refused, with the reason and who holds the places.
 """
 
 from collections import Counter
@@ -68,11 +68,13 @@ class Places(CorePart):
 
     def opened(self, connection: Connection) -> None:
         """Close a connection that was silent for longest, if there are too many of its kind."""
-        strangers = [
-            one
-            for one in self.connections.by_number.values()
-            if one.is_counted and one.standing is Standing.AWAIT_AUTH
-        ]
+        silent = self.connections.of_standing(Standing.AWAIT_AUTH, Standing.AWAIT_HELLO)
+        if connection.pid is not None:
+            same = [one for one in silent if one.pid == connection.pid]
+            if len(same) > limits.MAX_SILENT_OF_PROCESS:
+                self._close(same[0], "it said no hello")
+                return
+        strangers = [one for one in silent if one.standing is Standing.AWAIT_AUTH]
         if connection.origin is None:
             same = [one for one in strangers if one.origin is None and one.way is connection.way]
             is_other = connection.way is Way.OTHER
@@ -88,21 +90,30 @@ class Places(CorePart):
             most_of, _ = counts.most_common(1)[0]
             self._close(next(one for one in pages if one.origin == most_of))
 
-    def _close(self, stranger: Connection) -> None:
-        reason = "closed for a newer connection: it had not authenticated"
-        self.connections.close(stranger, _TRY_LATER, reason)
+    def _close(self, stranger: Connection, why: str = "it had not authenticated") -> None:
+        self.connections.close(stranger, _TRY_LATER, f"closed for a newer connection: {why}")
 
     # At authentication
 
     def objection(self, grant: Grant) -> str | None:
-        """Return why another connection with this grant gets no place, or None."""
+        """Return why another connection with this grant gets no place, or None.
+
+        With the internal token a connection is a stranger's still until its hello: the one that was
+        silent for longest is closed for the new one.
+        """
         if grant.is_bridge:
             if len(self._bridges()) >= self.most:
                 return f"the bridges of MCP servers have all {self.most} connections they may have"
             return None
         taken = self._open()
         if grant.trust == "internal":
-            if len(taken) >= self.most:
+            silent = [
+                one for one in taken if one.standing is Standing.AWAIT_HELLO and one.grant is grant
+            ]
+            is_full = len(taken) >= self.most
+            if silent and (is_full or len(silent) >= limits.MAX_OWN_UNAUTHENTICATED):
+                self._close(silent[0], "it said no hello")
+            elif is_full:
                 return f"all {self.most} connections are taken: {self._in_words()}"
             return None
         same = sum(1 for one in taken if one.grant is not None and one.grant.is_of_token(grant))
@@ -183,4 +194,5 @@ def _holder(connection: Connection) -> str:
         case Standing.AWAIT_PAIRING:
             return "a page that pairs"
         case _:
-            return "a program that said no hello"
+            named = "" if connection.pid is None else f" (pid {connection.pid})"
+            return f"a program that said no hello{named}"

@@ -357,10 +357,46 @@ def test_places_are_kept_for_the_persons_towers_and_commands(talk: Conversation)
     assert talk.gateway.refusal() is None
     assert talk.gateway.refusal(ORIGIN) == "160 connections are open already"
     for _ in range(40):
-        talk.connect(INTERNAL_TOKEN)
+        talk.host()
     last = talk.connect().say(type="auth", token=INTERNAL_TOKEN)
     assert last.hear_one("error")["message"].startswith("all 200 connections are taken")
     assert last.closed is not None
+
+
+@pytest.mark.parametrize("token", [None, *TOKENS])
+def test_a_process_that_says_no_hello_has_few_places(talk: Conversation, token: str | None) -> None:
+    talk.host().open("s1")
+    other = talk.connect(token, way=Way.SOCKET, pid=2)
+    bound = talk.connect(PROVIDER_TOKEN, way=Way.SOCKET, pid=1).hello(session="s1")
+    silent = [
+        talk.connect(token, way=Way.SOCKET, pid=1) for _ in range(limits.MAX_SILENT_OF_PROCESS)
+    ]
+    assert all(one.closed is None for one in silent)
+    newest = talk.connect(token, way=Way.SOCKET, pid=1)
+    assert silent[0].closed == (1013, "closed for a newer connection: it said no hello")
+    assert all(one.closed is None for one in (*silent[1:], newest, other, bound))
+
+
+def test_with_the_internal_token_who_says_no_hello_gives_way(talk: Conversation) -> None:
+    hosts = [talk.host() for _ in range(limits.MAX_CONNECTIONS - 3)]
+    silent = [talk.connect(INTERNAL_TOKEN, way=Way.OWN) for _ in range(3)]
+    hosts += [talk.host(), talk.host()]
+    closed = (1013, "closed for a newer connection: it said no hello")
+    assert [one.closed for one in silent] == [closed, closed, None]
+    for _ in range(100):
+        hosts.pop().drop()
+    silent += [talk.connect(INTERNAL_TOKEN, way=Way.OWN) for _ in range(99)]
+    kept = [one for one in silent if one.closed is None]
+    assert kept == silent[-limits.MAX_OWN_UNAUTHENTICATED :]
+    assert all(one.closed is None for one in hosts)
+
+
+def test_a_refusal_names_the_process_that_said_no_hello(talk: Conversation) -> None:
+    for pid in range(2, 7):
+        for _ in range(limits.MAX_SILENT_OF_PROCESS):
+            talk.connect(PROVIDER_TOKEN, way=Way.SOCKET, pid=pid)
+    refused = talk.connect().say(type="auth", token=PROVIDER_TOKEN).hear_one("error")["message"]
+    assert "a program that said no hello (pid 2) has 20, " in refused
 
 
 def test_bridges_of_mcp_servers_take_no_place_of_others(talk: Conversation) -> None:
