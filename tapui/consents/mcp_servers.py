@@ -25,7 +25,7 @@ from tapui.consents.consents import (
     was,
 )
 from tapui.consents.named_files import NamedFiles, ReadCommand, named_files
-from tapui.consents.unpinned import NODE_SETTINGS, looks_into_folder, unpinned
+from tapui.consents.unpinned import unpinned
 from tapui.emitters.runner.environment import deciding
 from tapui.files.foreign_file import real_path
 from tapui.mcp_servers.config.entries import ServerEntry, ServerSource, Template
@@ -142,13 +142,8 @@ def _files_of(folder: str, wanted: Allowable, written: ServerEntry) -> NamedFile
     values = [one for _, one in (*written.env, *written.headers)]
     for text in (*(one for one in parts if one is not None), *values):
         words += (path for path in text.files(folder) if is_within(path, folder))
-    is_led = looks_into_folder(wanted.command or "", wanted.args)
-    if is_led:
-        words += NODE_SETTINGS
     command = ReadCommand(words[0], wanted.cwd or folder, tuple(dict.fromkeys(words[1:])))
     found = named_files(folder, command)
-    if is_led:
-        found.doubts += (f"{safe_text(wanted.program)} takes what is in node_modules there first",)
     found.doubts += tuple(deciding(one.name for one in wanted.env))
     return found
 

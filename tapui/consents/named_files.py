@@ -2,8 +2,8 @@
 
 The words of a command may name files also within options, texts and variables: rather too many are
 found than too few, for a word counts only where there is such a file. What cannot be followed is
-named as not covered: patterns, links and paths that lead out of the folder, what the files
-themselves name.
+named as not covered: patterns, links and paths that lead out of the folder, and what programs read
+there by themselves, but for those that are known to read only what their words name.
 """
 
 import hashlib
@@ -12,12 +12,14 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import dropwhile
 from pathlib import Path
 
 from tapui.emitters.runner.environment import deciding
 from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path
 from tapui.policies.commands import naive_words, parsed
-from tapui.policies.programs import base_name
+from tapui.policies.inner_commands import runs_programs, takes_text
+from tapui.policies.programs import RUNNERS, SHELLS, base_name
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
 from tapui.wire.limits import MAX_PATH
@@ -38,6 +40,8 @@ _NOWHERE = "/dev/"
 _SHELLS = ("bash", "sh")
 _MAX_NESTED = 3
 """How many texts within texts are looked into."""
+_MAX_TEXTS = 20
+"""Texts for shells in which programs are looked for."""
 _QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
 _TOKEN = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&()<>`])+""", re.DOTALL)
 """A word of a command with its quotes."""
@@ -60,13 +64,15 @@ _MODULE_FILES = (
     ".py", "/__main__.py", "/__init__.py", ".js", ".cjs", ".mjs", ".ts", ".json", "/index.js",
     "/package.json", ".rb", ".pm", ".lua",
 )  # fmt: skip
-_NODE = ("package.json",)
+_NODE_SETTINGS = (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml")
+_NODE = ("package.json", *_NODE_SETTINGS)
 _COMPOSE = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 _PYTEST = ("conftest.py", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
 _READS = {
     "make": ("GNUmakefile", "makefile", "Makefile"),
     "gmake": ("GNUmakefile", "makefile", "Makefile"),
     "npm": _NODE, "pnpm": _NODE, "yarn": _NODE, "bun": _NODE,
+    "npx": _NODE_SETTINGS, "pnpx": _NODE_SETTINGS, "bunx": _NODE_SETTINGS,
     "docker": ("Dockerfile", *_COMPOSE), "podman": ("Containerfile", "Dockerfile", *_COMPOSE),
     "docker-compose": _COMPOSE,
     "just": ("justfile", "Justfile", ".justfile"),
@@ -78,7 +84,17 @@ _READS = {
     "pytest": _PYTEST, "py.test": _PYTEST, "tox": ("tox.ini", "pyproject.toml"),
     "nox": ("noxfile.py",),
 }  # fmt: skip
-"""Files that programs read without being told to, which name what else runs."""
+"""Files that programs read without being told to, which name what else runs: a change of them asks
+again, and is not all that they read."""
+_READ_ONLY_WORDS = frozenset(
+    """: [ awk base64 basename break cat cd chmod cksum cmp comm continue cp curl cut date df dirname
+    du echo egrep exit export false fgrep file free gawk grep head hostname id jq kill ln local
+    logger ls mawk md5sum mkdir mktemp mv nl nproc od paste printenv printf ps pwd read readlink
+    realpath return rm rmdir sed seq set sha1sum sha256sum sha512sum shift sleep sort stat tac tail
+    tee test touch tr true uname uniq unset uptime wait wc whoami xxd
+    """.split()  # noqa: SIM905 - readable
+)
+"""A shell is one more, where it is given a text."""
 _BUILDS = frozenset({"build", "buildx", "bake", "compose"})
 """Verbs of docker that read one."""
 
@@ -102,8 +118,10 @@ class NamedWords:
     """Each once, in order."""
     patterns: dict[str, None] = field(default_factory=dict)
     """Patterns: the files that they match are known only when it starts."""
-    reads: dict[str, str] = field(default_factory=dict)
-    """Programs by the names of files that they read without being told to."""
+    readers: dict[str, None] = field(default_factory=dict)
+    """Programs that may read more than their words name."""
+    texts: set[str] = field(default_factory=set)
+    """Those that a shell is given."""
     doubts: list[str] = field(default_factory=list)
 
     def add(self, words: Iterable[str]) -> None:
@@ -120,29 +138,50 @@ def _named_words(command: ReadCommand) -> NamedWords:
         _program(found, words)
         _look_into(found, words, 0)
     elif command.text is not None:
-        read = parsed(command.text)
-        found.doubts += read.doubts
-        for program in list(naive_words(command.text)) if read.is_vast else read.all:
-            _program(found, program)
+        found.doubts += _programs(found, command.text)
         found.add(named.strip("\"'") for named in _INPUT.findall(command.text))
         _look_through(found, command.text, 0)
         # The shell is looked for along PATH, too, which an entry may set.
-        found.add([command.shell] if command.shell else _SHELLS)
+        if command.shell:
+            _program(found, (command.shell, "-c", ""))
+        else:
+            found.add(_SHELLS)
     for _, value in command.env:
         found.add((value, *value.split(os.pathsep)))
     found.doubts += deciding(name for name, _ in command.env)
     return found
 
 
+def _programs(found: NamedWords, text: str) -> list[str]:
+    """Add all programs that are seen in a text; return what of it is not understood."""
+    read = parsed(text)
+    for program in list(naive_words(text)) if read.is_vast else read.all:
+        _program(found, program)
+    return read.doubts
+
+
 def _program(found: NamedWords, words: Sequence[str]) -> None:
-    """Add the words of one program, and the files that it reads without being told to."""
+    """Add the words of one program, the files that it is known to read without being told to, and
+    its name if there may be more of these."""
     found.add(words)
+    name = words[0].removeprefix("/usr").removeprefix("/bin/")
+    if name in SHELLS:
+        behind = dropwhile(lambda word: not _TEXT_BEHIND.fullmatch(word), words)
+        texts = {word for word in behind if not word.startswith(("-", "+"))}
+        is_told = bool(texts) and len(found.texts | texts) <= _MAX_TEXTS
+        for text in texts - found.texts if is_told else ():
+            found.texts.add(text)
+            _programs(found, text)
+    else:
+        runs = takes_text(name) and any(runs_programs(name, word) for word in words)
+        is_told = name in _READ_ONLY_WORDS and not runs
+    if name and not is_told:
+        found.readers.setdefault(" ".join(words) if name in RUNNERS else words[0])
     for word in words:
         program = base_name(word)
         if program in ("docker", "podman") and _BUILDS.isdisjoint(words):
             continue
         for name in _READS.get(program, ()):
-            found.reads.setdefault(name, program)
             found.words.setdefault(name)
     if any(_INTERPRETER.fullmatch(base_name(word)) for word in words):
         for named in _modules(words):
@@ -250,7 +289,7 @@ class NamedFiles:
 def named_files(folder: str, command: ReadCommand) -> NamedFiles:
     """Find and read the files that a command names. `folder` has no links. Not on a loop."""
     found = NamedFiles()
-    words, reads = _words(command, found)
+    words = _words(command, found)
     bases = _bases(folder, command.cwd, words, found)
     more = 0
     for word in words:
@@ -264,23 +303,24 @@ def named_files(folder: str, command: ReadCommand) -> NamedFiles:
                 found.uncover(f"{name}: it cannot be read")
             else:
                 found.digests[name] = digest
-                if program := reads.get(name.rpartition("/")[2]):
-                    found.uncover(f"{name}: what {program} runs because of it is not followed")
     if more:
         found.uncovered.append(f"and {more:,} more files: {MAX_FILES} are covered")
     return found
 
 
-def _words(command: ReadCommand, found: NamedFiles) -> tuple[list[str], dict[str, str]]:
-    """Return the words that may name files, each once, and the files that programs read."""
+def _words(command: ReadCommand, found: NamedFiles) -> list[str]:
+    """Return the words that may name files, each once."""
     named = _named_words(command)
     found.doubts = tuple(dict.fromkeys(named.doubts))
+    if named.readers:
+        readers = safe_text(" or ".join(named.readers), limit=_SHOWN // 2)
+        found.uncover(f"what {readers} reads in this folder by itself")
     for pattern in named.patterns:
         found.uncover(f"{pattern}: a pattern, the files that it stands for are not followed")
     words = list(named.words)
     if len(words) > MAX_WORDS:
         found.uncover(f"and {len(words) - MAX_WORDS:,} more words: {MAX_WORDS} are looked at")
-    return words[:MAX_WORDS], named.reads
+    return words[:MAX_WORDS]
 
 
 def _bases(folder: str, cwd: str, words: list[str], found: NamedFiles) -> list[str]:

@@ -6,8 +6,6 @@ from pathlib import PurePath
 
 _NODE = frozenset({"npx", "bunx", "pnpx"})
 _NODE_INNER = {"npm": ("exec", "x"), "pnpm": ("dlx",), "yarn": ("dlx",), "bun": ("x",)}
-NODE_SETTINGS = (".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", "bunfig.toml")
-"""Files of the folder in which such a command runs that say where it fetches from."""
 _PYTHON = frozenset({"uvx"})
 _PYTHON_INNER = {"uv": ("tool", "run"), "pipx": ("run",)}
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
@@ -39,12 +37,6 @@ def unpinned(command: str, args: Sequence[str]) -> str | None:
     if (words := _PYTHON_INNER.get(program)) and tuple(rest[: len(words)]) == words:
         return _python(rest[len(words) :])
     return None
-
-
-def looks_into_folder(command: str, args: Sequence[str]) -> bool:
-    """Return whether a command looks for the package in the folder first, and for settings."""
-    inner = _NODE_INNER.get(program := _program(command))
-    return program in _NODE or (inner is not None and bool(args) and args[0] in inner)
 
 
 def _program(command: str) -> str:

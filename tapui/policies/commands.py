@@ -191,7 +191,13 @@ def _add(found: ParsedCommand, words: tuple[str, ...], nesting: int) -> None:
     found.all.append(words)
     if nesting < _MAX_NESTED:
         for script in scripts_within(words):
-            found.all += _parse(script, nesting + 1).all
+            found.all += _all_within(script, nesting + 1)
+
+
+@lru_cache(256)
+def _all_within(script: str, nesting: int) -> tuple[tuple[str, ...], ...]:
+    """Return all programs of a text. Kept: substitutions within texts come once for each level."""
+    return tuple(_parse(script, nesting).all)
 
 
 def naive_words(text: str) -> Iterator[tuple[str, ...]]:

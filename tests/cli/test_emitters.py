@@ -139,7 +139,9 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
 
 
 def test_what_consent_does_not_cover_is_listed_and_shown(home: Home, tmp_path: Path) -> None:
-    repo = repository(tmp_path / "repo", {"name": "all", "command": "sh *.sh", "runInterval": "5m"})
+    repo = repository(
+        tmp_path / "repo", {"name": "all", "command": "cat *.sh", "runInterval": "5m"}
+    )
     line = "not covered: *.sh: a pattern, the files that it stands for are not followed"
     assert f"  all: {line}" in ran(home, "emitters", "list", "--folder", repo).stdout
     assert check("emitters", ran(home, "emitters", *where_json(repo)).stdout)["uncovered"] == [

@@ -169,7 +169,7 @@ def test_settings_of_the_folder_that_say_where_a_package_is_from_are_covered(
     program, *args = command.split()
     found = entry_of(repo, {"command": program, "args": [*args, "foo@1.2.3"]})
     shown = asked(consents, found)
-    assert any("node_modules" in one for one in shown.doubts)
+    assert f"what {program} reads in this folder by itself" in shown.uncovered
     consents.allow(shown)
     assert isinstance(consents.standing(found), Consented)
     (repo / ".npmrc").write_text("registry=https://evil.example")

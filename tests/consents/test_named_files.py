@@ -1,6 +1,7 @@
 """Which files a command names, and what of them is covered."""
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -159,9 +160,68 @@ def test_a_provider_has_no_shell_that_expands_patterns(project: Path) -> None:
     assert any("NODE_OPTIONS decides" in one for one in found.doubts)
 
 
-def test_what_a_file_names_in_turn_is_not_covered(project: Path) -> None:
-    found = named(project, "npm run x")
-    assert "package.json: what npm runs because of it is not followed" in found.uncovered
+@pytest.mark.parametrize(
+    ("command", "readers"),
+    [
+        ("npx -y cowsay@1.6.0", "npx"),
+        ("node .", "node"),
+        ("npm run x", "npm"),
+        ("find . -name run.sh -exec sh {} ;", "find"),
+        ("git status | head -3 && eslint .", "git or eslint"),
+        ("timeout 5 cmake .", "timeout 5 cmake ."),
+        ("ls | xargs jest", "xargs jest"),
+        ("bash -c 'cd x; deno task x'", "deno"),
+        ("env -S 'mise run x'", "env -S mise run x or mise"),
+        ("if [ -f x ]; then $(terraform plan); fi", "$(terraform plan) or terraform"),
+        ("awk 'BEGIN { system(\"./run.sh\") }'", "awk"),
+        ("./run.sh", "./run.sh"),
+        ("bash run.sh", "bash"),
+        ("bash -c -- ninja", "ninja"),
+        ("./cat D", "./cat"),
+        ("ninja 'unclosed", "ninja"),
+        ("true; " * 500 + "ninja", "ninja"),
+    ],
+)
+def test_what_a_program_reads_by_itself_is_not_covered(
+    project: Path, command: str, readers: str
+) -> None:
+    line = f"what {readers} reads in this folder by itself"
+    assert line in named(project, command).uncovered
+    assert line in named(project, "sh", kind="provider", args=("-c", command)).uncovered
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo x; sleep 5 && date",
+        "tail -f D | grep -v a | sed 's/a/b/' | awk '{ print $1 }'",
+        "while true; do /usr/bin/cat D; cd lib; done",
+        "bash -c 'curl -s https://x.example | jq .a'",
+    ],
+)
+def test_of_programs_that_read_only_their_words_all_is_covered(project: Path, command: str) -> None:
+    assert not any("by itself" in one for one in named(project, command).uncovered)
+    found = named(project, "sh", kind="provider", args=("-c", command)).uncovered
+    assert not any("by itself" in one for one in found)
+
+
+def test_the_shell_of_an_entry_is_a_program_too(project: Path) -> None:
+    found = named(project, "true", shell="node").uncovered
+    assert found == ["what node reads in this folder by itself"]
+    assert named(project, "true", shell="zsh").uncovered == []
+
+
+def test_texts_within_texts_hide_no_program(project: Path) -> None:
+    quoted, substituted = "ninja", "ninja"
+    for _ in range(8):
+        quoted = f"bash -c {shlex.quote(quoted)}"
+        substituted = f'bash -c "$({substituted})"'
+    vast = "; ".join(f"bash -c 'echo {number}'" for number in range(50)) + "; bash -c ninja"
+    for command in (quoted, substituted, vast):
+        assert any("by itself" in one for one in named(project, command).uncovered), command
+
+
+def test_a_module_of_which_not_all_is_named_is_not_covered(project: Path) -> None:
     assert "pkg: a folder, of which only what is named is covered" in (
         named(project, "python -m pkg").uncovered
     )
@@ -226,16 +286,16 @@ def test_other_variables_are_no_doubt(folder: Path, name: str) -> None:
 def test_what_no_digest_covers_is_said(folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "self").symlink_to(".")
-    assert named(folder, "bash ./pipe").uncovered == ["./pipe: no file, what it gives is not known"]
-    assert named(folder, "run-parts sub").uncovered == [
+    assert named(folder, "cat ./pipe").uncovered == ["./pipe: no file, what it gives is not known"]
+    assert named(folder, "ls sub").uncovered == [
         "sub: a folder, of which only what is named is covered"
     ]
-    assert named(folder, "node .").uncovered == []
-    assert "self" in named(folder, "run-parts self").uncovered[0]
+    assert named(folder, "ls .").uncovered == []
+    assert "self" in named(folder, "ls self").uncovered[0]
 
 
 def test_words_folders_and_bytes_are_bounded(folder: Path) -> None:
-    found = named(folder, " ".join(f"w{n}" for n in range(2000)))
+    found = named(folder, "echo " + " ".join(f"w{n}" for n in range(2000)))
     assert found.uncovered[0].endswith(f"more words: {module.MAX_WORDS} are looked at")
     for number in range(20):
         (folder / f"d{number}").mkdir()
@@ -259,12 +319,12 @@ def test_names_are_meant_from_where_it_runs(folder: Path) -> None:
 def test_what_lies_outside_is_named_as_not_covered(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("x")
     (folder / "out").symlink_to(tmp_path / "secret")
-    found = named(folder, "/usr/bin/env ../secret ~/x ./out >/dev/null 2>&1 </dev/null")
+    found = named(folder, "/usr/bin/cat ../secret ~/x ./out >/dev/null 2>&1 </dev/null")
     assert found.digests == {}
     assert sorted(found.uncovered) == [
         "../secret",
         "./out: a link that leads out of the folder",
-        "/usr/bin/env",
+        "/usr/bin/cat",
         "~/x",
     ]
 

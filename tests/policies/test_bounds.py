@@ -45,6 +45,13 @@ def test_a_vast_command_is_asked_and_a_deny_finds_its_program(unit: str, size: i
     assert on_command(vast * 2, rules).unkeepable
 
 
+def test_substitutions_within_texts_for_shells_are_read_once_each() -> None:
+    command = "rm -rf x"
+    for _ in range(40):
+        command = f'bash -c "$({command})"'
+    assert on_command(command, deny("rm -r*")).effect == "deny"
+
+
 def test_a_command_of_very_many_words_is_asked_and_a_deny_finds_its_program() -> None:
     rules = [*allow("git log", "rm"), *deny("rm -r*")]
     few, many = "x " * (MAX_BLANKS - 8), "x " * (MAX_BLANKS + 1)
