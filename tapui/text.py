@@ -28,6 +28,9 @@ _INVISIBLE = frozenset(
     for point in range(first, last + 1)
 )  # fmt: skip
 """Characters of other categories that leave no ink."""
+_SYLLABLE_PARTS = re.compile(r"[\u1161-\u11ff\ud7b0-\ud7ff]")
+"""Vowels and ends of a Hangul syllable: without its beginning they have no width of their own."""
+_HANGUL = re.compile(r"[\u1100-\u115e\u1161-\u11ff\ua960-\ua97c\uac00-\ud7ff]")
 _KEYCAPS = frozenset("#*0123456789©®‼⁉ℹ↔")  # noqa: RUF001 - these are the signs that are meant
 _SELECTORS = frozenset("\ufe0e\ufe0f")
 """What has an emoji shown in colour or as text."""
@@ -56,8 +59,9 @@ def safe_text(text: str, *, limit: int | None = None, newlines: bool = False) ->
     Control, format, surrogate, private and unassigned characters, the line and paragraph
     separators and letters without ink become `\\xNN`, `\\uNNNN` or `\\UNNNNNNNN`; at most two
     combining marks follow a character, further ones are escaped. The selector of an emoji's look
-    stays behind an emoji. With `newlines`, a line feed is kept. With `limit`, the result
-    is at most that many characters long and ends in `…` where it was cut.
+    stays behind an emoji, and the parts of a Hangul syllable behind its beginning. Blanks
+    other than the space become one; with `newlines` they are kept, as is a line feed. With `limit`,
+    the result is at most that many characters long and ends in `…` where it was cut.
     """
     if limit is not None and len(text) > limit:
         # Escapes only lengthen text, so what lies beyond the limit is never shown.
@@ -81,19 +85,26 @@ def _escape(text: str, *, newlines: bool) -> str:
     marks = 0
     for char in text:
         category = unicodedata.category(char)
+        is_part = _SYLLABLE_PARTS.match(char) is not None
         if char in _INVISIBLE and not (char in _SELECTORS and _is_emoji(out[-1:])):
             out.append(_visible(char))
             continue
-        if category in {"Mn", "Me", "Mc"}:
+        if category in {"Mn", "Me", "Mc"} or (is_part and _is_hangul(out[-1:])):
             marks += 1
             out.append(char if marks <= _MAX_MARKS else _visible(char))
             continue
         marks = 0
-        if category in _ESCAPED_CATEGORIES and not (newlines and char == "\n"):
+        if (is_part or category in _ESCAPED_CATEGORIES) and not (newlines and char == "\n"):
             out.append(_visible(char))
+        elif category == "Zs" and not newlines:
+            out.append(" ")
         else:
             out.append(char)
     return "".join(out)
+
+
+def _is_hangul(before: list[str]) -> bool:
+    return bool(before) and _HANGUL.match(before[0]) is not None
 
 
 def _is_emoji(before: list[str]) -> bool:

@@ -51,7 +51,7 @@ def say_exactly(text: str) -> None:
 
 
 def heading(text: str) -> None:
-    bold = has_colour(sys.stdout)
+    text, bold = safe_text(text), has_colour(sys.stdout)
     sys.stdout.write(f"{_BOLD}{text}{_RESET}\n" if bold else f"{text}\n")
 
 

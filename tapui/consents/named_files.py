@@ -87,7 +87,8 @@ _READS = {
 """Files that programs read without being told to, which name what else runs: a change of them asks
 again, and is not all that they read."""
 _READ_ONLY_WORDS = frozenset(
-    """: [ awk base64 basename break cat cd chmod cksum cmp comm continue cp curl cut date df dirname
+    """: [ awk base64 basename
+    break cat cd chmod cksum cmp comm continue cp curl cut date df dirname
     du echo egrep exit export false fgrep file free gawk grep head hostname id jq kill ln local
     logger ls mawk md5sum mkdir mktemp mv nl nproc od paste printenv printf ps pwd read readlink
     realpath return rm rmdir sed seq set sha1sum sha256sum sha512sum shift sleep sort stat tac tail

@@ -138,6 +138,11 @@ def test_without_a_gateway_the_file_is_listed_and_nobody_but_a_person_allows_it(
     )
 
 
+def test_the_name_of_a_folder_reaches_no_terminal_raw(home: Home, tmp_path: Path) -> None:
+    repo = repository(tmp_path / "repo\x1b]0;x\x07\u202e", {"name": "all", "command": "true"})
+    assert r"repo\x1b]0;x\x07\u202e" in home.run("emitters", "list", "--folder", repo).stdout
+
+
 def test_what_consent_does_not_cover_is_listed_and_shown(home: Home, tmp_path: Path) -> None:
     repo = repository(
         tmp_path / "repo", {"name": "all", "command": "cat *.sh", "runInterval": "5m"}

@@ -86,6 +86,10 @@ def test_the_corpus_is_made_visible(text: str) -> None:
         ("e\u0301\u0302\u0303", "e\u0301\u0302\\u0303"),
         ("[link=x]y[/]", "[link=x]y[/]"),
         ("\\x1b", "\\x1b"),
+        ("a\u00a0\u1680\u2000\u200a\u202f\u205f\u3000b", "a       b"),
+        ("\u1161a\u11ff\ud7b0", "\\u1161a\\u11ff\\ud7b0"),
+        ("\u1112\u1161\u11ab \uac00\u11ab", "\u1112\u1161\u11ab \uac00\u11ab"),
+        ("\u1112\u1161\u11ab\u11ab\u0301", "\u1112\u1161\u11ab\\u11ab\\u0301"),
     ],
 )
 def test_what_becomes_of_text(text: str, safe: str) -> None:
@@ -124,6 +128,10 @@ def test_every_character_that_unicode_ignores_is_escaped(show: Callable[[str], s
                 f"a\\U{point:08x}b",
             )
             assert is_invisible(chr(point))
+
+
+def test_of_more_than_a_line_blanks_stay() -> None:
+    assert safe_text("a\u3000b\nc", newlines=True) == "a\u3000b\nc"
 
 
 def test_the_look_of_an_emoji_stays_but_in_what_is_decided_on() -> None:
