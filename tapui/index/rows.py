@@ -13,7 +13,7 @@ from msgspec import Raw
 from tapui.index.facts import FactWriter, IndexFact, Open
 from tapui.index.numbering import first_id
 from tapui.index.store import SHARD_BYTES, create_shard, words_table
-from tapui.projection.approvals import by_whom, command_line, subject
+from tapui.projection.approvals import by, command_line, subject
 from tapui.projection.changes import MAX_HUNK_BYTES, Edit, Hunk
 from tapui.projection.requests.request_kind import detail_of
 from tapui.projection.state import State
@@ -76,8 +76,8 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
             | ev.ApprovalWithdrawn(approval=approval)
             | ev.ApprovalExpired(approval=approval)
         ):
-            by = f"by {by_whom(approval.decided_by)}" if approval.decided_by else ""
-            title = f"{approval.state} {by}: {subject(state, approval)}".replace(" :", ":")
+            how = by(approval.decided_by) if approval.decided_by else ""
+            title = f"{approval.state} {how}: {subject(state, approval)}".replace(" :", ":")
             return Found("approval", title, _joined(title, approval.reason), approval.id)
         case ev.ModeChanged():
             title = f"{event.source or '?'} → {event.mode} {event.state} by {event.by}"

@@ -58,7 +58,22 @@ def by_whom(name: str) -> str:
     """Return who decided or called, by the name on record: the person is `you`, wherever."""
     if name.partition(" ")[0] == _FORMER_NAME:
         return YOU
+    place, is_said, said = name.partition(": ")
+    if is_said and place.startswith("in "):  # a host's own word
+        return f"{place}: {YOU if said == 'cli' else _OTHERS.get(said, said)}"
     return _OTHERS.get(name, name)
+
+
+def by(name: str) -> str:
+    """Return that behind what was decided: `by you`, `in copilot: you`."""
+    who = by_whom(name)
+    return who if who.startswith("in ") else f"by {who}"
+
+
+def of_program(name: str) -> str:
+    """Return how it stands on record that a session's program decided by itself: a name that is
+    none of those is the host's word."""
+    return name if name in _OTHERS else f"in its host: {name}"
 
 
 def is_tower(name: str) -> bool:
@@ -68,16 +83,16 @@ def is_tower(name: str) -> bool:
 
 def outcome(approval: Approval) -> str:
     """Return how a settled approval ended, and by whom: `approved by you`, `timed out`."""
-    by = by_whom(approval.decided_by or "")
+    how = by(approval.decided_by) if approval.decided_by else ""
     if by_rule(approval):
-        by = rule_name(approval.rule)
+        how = f"by {rule_name(approval.rule)}"
     if approval.state == "expired":
         return "timed out"
     if approval.state == "deciding":
         return "a decision is being recorded"
     if approval.state == "withdrawn" and approval.answered is None:
         why = one_line(approval.reason or "")
-        return f"answered by {by}" if by else f"withdrawn: {why}" if why else "withdrawn"
+        return f"answered {how}" if how else f"withdrawn: {why}" if why else "withdrawn"
     if approval.state == "failed":
         return f"failed: {approval.reason}" if approval.reason else "failed"
     state: str = approval.answered or approval.state
@@ -85,7 +100,7 @@ def outcome(approval: Approval) -> str:
         state = kind_of(approval).denied(approval)
     elif state == "approved":
         state = kind_of(approval).approved(approval)
-    return f"{state} by {by}" if by else state
+    return f"{state} {how}" if how else state
 
 
 def who(state: State, approval: Approval) -> str:

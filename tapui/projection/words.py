@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
-from tapui.projection.approvals import by_whom
+from tapui.projection.approvals import by, by_whom
 from tapui.projection.requests.permissions import MODE_ASKERS
 from tapui.projection.requests.request_kind import session_name
 from tapui.projection.state import State, is_open
@@ -176,6 +176,8 @@ def alarm_words(alarm: Alarm) -> str:
             return f"{alarm.program} fails: {how_often(alarm)}"
         case "context":
             return f"its context is {alarm.why} full: compact it, or the CLI does"
+        case "unchecked":
+            return "answers are not checked: approvals.command-line is always"
         case "ledger":
             return f"what was proven is unknown: {alarm.why}"
 
@@ -210,7 +212,7 @@ def mode_words(state: State, session: Session) -> str | None:
     if session.mode is None or known is None or known.ownership is None:
         return session.mode
     how = "set" if known.ownership == "userOwned" else "allowed"
-    return f"{session.mode}, {known.ownership}: {how} by {by_whom(known.by)}"
+    return f"{session.mode}, {known.ownership}: {how} {by(known.by)}"
 
 
 _PERMISSIONS = {

@@ -15,7 +15,7 @@ from tapui.cli.context import home, id_of
 from tapui.cli.failure import FAILED, WRONG_USE, Failure
 from tapui.cli.journals import INDEX_SECONDS, folders_of
 from tapui.files.locked_folder import FolderHeldError
-from tapui.projection.approvals import by_whom, command_line
+from tapui.projection.approvals import by, command_line
 from tapui.projection.proof import proof_line
 from tapui.projection.requests.permissions import by_rule, rule_name
 from tapui.projection.reviews import disposition_words
@@ -286,10 +286,9 @@ def _summary(record: Record) -> str:
 
 
 def _approval(approval: Approval) -> str:
-    who = rule_name(approval.rule) if by_rule(approval) else ""
-    who = who or (by_whom(approval.decided_by) if approval.decided_by else "")
-    by = f" by {who}" if who else ""
-    return f"{approval.kind} {approval.id} {approval.state}{by}"
+    how = by(approval.decided_by) if approval.decided_by else ""
+    how = f"by {rule_name(approval.rule)}" if by_rule(approval) else how
+    return f"{approval.kind} {approval.id} {approval.state} {how}".rstrip()
 
 
 def _span(span: Span) -> str:

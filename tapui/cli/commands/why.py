@@ -224,8 +224,9 @@ def _found(call_id: str, session: str | None) -> tuple[Call | None, Answer]:
                 data = _data(happened)
                 if data.get("toolCallId") in ids and answer.by == "unknown":
                     state = "denied" if data.get("decision") == "deny" else ""
-                    by, reason = str(data.get("by") or "unknown"), data.get("reason")
+                    by, reason = data.get("by"), data.get("reason")
                     said = reason if isinstance(reason, str) else None
+                    by = approvals.of_program(str(by)) if by else "unknown"
                     answer = Answer(by, state, record.ts, reason=said)
             case ev.GateChecked(gate=gate) if gate.state == "deny" and gate.id in ids:
                 denied = (gate, record.ts)

@@ -55,6 +55,11 @@ class WaitingApproval:
         return self.view.state == "deciding"
 
 
+def said_by(host: Connection, by: str | None) -> str | None:
+    """Return how it is recorded who decided, where a host alone says so."""
+    return None if by is None else f"in {host.name}: {by}"
+
+
 @dataclass(slots=True, frozen=True)
 class Decided:
     """A decision that is recorded; one that could not be comes as a denial."""

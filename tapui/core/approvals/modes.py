@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from msgspec.structs import replace
 
-from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval, said_by
 from tapui.core.approvals.policies import BY_NOBODY, UNATTENDED
 from tapui.core.calls.calls import Calls
 from tapui.core.context import CorePart
@@ -20,8 +20,8 @@ from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import ConnectionId, MakeDurable
 from tapui.core.model import Connection, OpenSession, Standing
-from tapui.core.providers.identity import is_reserved
 from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError
+from tapui.projection.approvals import by
 from tapui.settings.settings import ModeSwitches
 from tapui.wire import limits
 from tapui.wire.builtin import ModeAnswer, ModeRequest
@@ -289,11 +289,10 @@ class Modes(CorePart):
                 text = f"the person cannot be asked: no tower is open, and {why}"
                 self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=text))
             return
-        by = message.decided_by
-        by = connection.name if by is None or is_reserved(by) else by
+        decided_by = said_by(connection, message.decided_by) or f"in {connection.name}"
         if message.outcome == "deny":
             order.session.mode_denials.take(self._clock.now)
-        self.approvals.decide(Decided(waiting, message.outcome, by, reason=message.reason))
+        self.approvals.decide(Decided(waiting, message.outcome, decided_by, reason=message.reason))
 
     # How requests end
 
@@ -307,7 +306,7 @@ class Modes(CorePart):
             waiting.asker.modes.pop(order.request_id or "", None)
             self.order(order)
         else:
-            self.refuse(waiting, decided.reason or f"denied by {decided.by}", decided.by)
+            self.refuse(waiting, decided.reason or f"denied {by(decided.by)}", decided.by)
 
     def refuse(self, waiting: WaitingApproval, text: str, by: str = BY_NOBODY) -> None:
         """A request about which the person was asked is not granted."""
@@ -350,10 +349,11 @@ class Modes(CorePart):
             )
             self._out.send(order.session.host, ModeSet(order.set_id, order.session.id, order.mode))
 
-    def result(self, set_id: str, error: str | None) -> None:
-        """The host answered; an answer to nothing is ignored."""
-        order = self._setting.pop(set_id, None)
-        if order is not None:
+    def result(self, set_id: str, error: str | None, host: ConnectionId) -> None:
+        """The host answered; an answer to nothing, or of another one, is ignored."""
+        order = self._setting.get(set_id)
+        if order is not None and order.session.host == host:
+            del self._setting[set_id]
             self._deadlines.cancel(order.deadline)
             self._end(order, error)
 
@@ -364,7 +364,7 @@ class Modes(CorePart):
     def session_ended(self, session: OpenSession) -> None:
         """The session that was to set the mode is gone."""
         for order in [one for one in self._setting.values() if one.session is session]:
-            self.result(order.set_id, "the session has ended")
+            self.result(order.set_id, "the session has ended", session.host)
 
     def is_setting(self, session: OpenSession, mode: Mode) -> bool:
         """Return whether the host was told to set this mode and has not answered."""

@@ -20,7 +20,7 @@ from tapui.core.hooks.gates import Gates, GateVerdict, Settled, judge
 from tapui.core.model import Connection, Inquiry, OpenSession, Standing
 from tapui.core.providers.identity import Providers
 from tapui.core.providers.instances import UnknownTargetError
-from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, may_call, resolved
+from tapui.core.sessions.sessions import OpenSessions, UnknownSessionError, may_call, own_or_child
 from tapui.wire.builtin import CHANGING_TOOLS, POST
 from tapui.wire.codec import given_object, raw
 from tapui.wire.errors import CallError, ErrorCode, WireError
@@ -173,7 +173,7 @@ class CallerConversation(CorePart):
 
     def hook_pre_tool_use(self, connection: Connection, message: HookPreToolUse) -> None:
         """May a tool run? The rules of the session's providers say."""
-        session = resolved(self.sessions, message.session_id)
+        session = own_or_child(self.sessions, connection, message.session_id)
         args = given_object(message.args, "args")
         if message.id in connection.inquiries:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} is in flight already")
@@ -248,8 +248,8 @@ class CallerConversation(CorePart):
 
     def prompt_submitted(self, connection: Connection, message: PromptSubmitted) -> None:
         """Add what the session's providers add to a prompt and to the system prompt."""
-        session = resolved(self.sessions, message.session_id)
-        if message.sections and connection.id == session.host:
+        session = own_or_child(self.sessions, connection, message.session_id)
+        if message.sections:
             self._applies_sections(connection, session)
         self.spending.submitted(connection, session, message)
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
+from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval, said_by
 from tapui.core.approvals.modes import Modes
 from tapui.core.approvals.policies import Policies
 from tapui.core.approvals.spending import Spending
@@ -25,7 +25,7 @@ from tapui.core.hooks.gates import SHELL_TOOLS
 from tapui.core.mcp_servers import McpServers
 from tapui.core.model import Connection, OpenSession, Standing
 from tapui.core.providers.binding import Binding
-from tapui.core.providers.identity import Providers, check_unreserved, is_reserved
+from tapui.core.providers.identity import Providers, check_unreserved
 from tapui.core.providers.tools import ToolTable
 from tapui.core.runs.runs import Runs
 from tapui.core.sessions.ending import Endings
@@ -34,8 +34,8 @@ from tapui.core.sessions.sessions import (
     Announcements,
     OpenSessions,
     Subagents,
+    own_or_child,
     own_session,
-    resolved,
 )
 from tapui.core.sessions.starts import Starts
 from tapui.core.streams.injects import Injects
@@ -538,9 +538,10 @@ class HostConversation(CorePart):
         elif known is not None and is_last:
             self._look(connection, "gone")
 
-    def notice(self, connection: Connection, message: HostNotice) -> None:  # noqa: ARG002
+    def notice(self, connection: Connection, message: HostNotice) -> None:
+        text = f"{connection.name}: {message.message}"
         for tower in self.connections.of_standing(Standing.TOWER):
-            self._out.send(tower.id, Notice(message.message, message.level))
+            self._out.send(tower.id, Notice(text, message.level))
 
     def now_text(self, connection: Connection, message: NowText) -> None:
         """What an agent writes this moment goes to the towers, and nowhere else."""
@@ -555,14 +556,14 @@ class HostConversation(CorePart):
 
     # Modes and approvals
 
-    def mode_result(self, connection: Connection, message: ModeResult) -> None:  # noqa: ARG002
+    def mode_result(self, connection: Connection, message: ModeResult) -> None:
         """The host set a mode, or could not."""
         error = None if message.ok else message.error or "the session refused the mode"
-        self.modes.result(message.id, error)
+        self.modes.result(message.id, error, connection.id)
 
     def approval_request(self, connection: Connection, message: ApprovalRequest) -> None:
         """Something in a session waits for the person."""
-        session = resolved(self.sessions, message.session_id)
+        session = own_or_child(self.sessions, connection, message.session_id)
         detail = given_object(message.detail, "detail")
         if message.id in connection.requests:
             raise WireError(ErrorCode.INVALID_JSON, f"id: {message.id} waits already")
@@ -625,9 +626,7 @@ class HostConversation(CorePart):
         approval_id = connection.requests.pop(message.id, None)
         waiting = self.approvals.waiting.get(approval_id or "")
         if waiting is not None:
-            by = message.decided_by
-            if by is not None and is_reserved(by):
-                by = connection.name
+            by = said_by(connection, message.decided_by)
             answered = _ANSWERED[message.decision] if message.decision is not None else None
             self.approvals.withdraw(waiting, by=by, reason=message.reason, answered=answered)
 

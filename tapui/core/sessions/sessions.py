@@ -196,6 +196,14 @@ def resolved(sessions: OpenSessions, session_id: str) -> OpenSession:
         raise WireError(ErrorCode.INVALID_SESSION, str(error), session_id=session_id) from None
 
 
+def own_or_child(sessions: OpenSessions, host: Connection, session_id: str) -> OpenSession:
+    """Return the session of this host that an id, a child's included, is of. Raises `WireError`."""
+    session = resolved(sessions, session_id)
+    if session.host != host.id:
+        raise no_session(session_id)
+    return session
+
+
 def own_session(sessions: OpenSessions, host: Connection, session_id: str) -> OpenSession:
     """Return a session of this host. Raises `WireError` (`INVALID_SESSION`)."""
     session = sessions.get(session_id)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from tapui.projection.approvals import of_program
 from tapui.projection.summary import head_strings, last_line, one_line
 from tapui.projection.turns.programs import is_answer
 from tapui.projection.turns.session import UNKNOWN, LiveTurns
@@ -283,7 +284,7 @@ def _permitted(session: LiveTurns, data: Data, at: str) -> None:
     """The host's program decided by itself. What it denied is no failure of the tool."""
     step = session.open.get(_text(data, "toolCallId"))
     if step is not None and step.decided_by is None:
-        step.decided_by = _name(data, "by")
+        step.decided_by = of_program(_name(data, "by") or UNNAMED)
         if data.get("decision") == "deny":
             session.end(step, "denied", at, _text(data, "reason"))
 

@@ -180,7 +180,7 @@ def _allowed(view: View, emitter: Emitter) -> str | None:
         if is_own:
             at = view.decided_at.get(approval.id)
             when = f", {times.date_and_time(at)}" if at else ""
-            return f"by {approvals.by_whom(approval.decided_by or '')}{when}"
+            return f"{approvals.by(approval.decided_by or '')}{when}"
     return None
 
 

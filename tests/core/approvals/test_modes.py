@@ -85,11 +85,11 @@ def test_without_a_tower_the_host_asks() -> None:
     settle(host)
     assert mode_of(host) == "plan"
     approval = talk_of(host).gateway.state.approvals["a-1"]
-    assert (approval.state, approval.decided_by) == ("approved", "cli")
+    assert (approval.state, approval.decided_by) == ("approved", "in copilot: cli")
     about = {
         "asker": "agent",
         "policy": "ask",
-        "decidedBy": "cli",
+        "decidedBy": "in copilot: cli",
         "approvalId": "a-1",
         "source": "interactive",
     }
@@ -108,23 +108,32 @@ def test_a_switch_of_the_window_waits_until_the_decision_is_recorded() -> None:
     assert len(host.hear_of("mode.set")) == 1
 
 
-@pytest.mark.parametrize(("more", "text"), [({}, "denied by copilot"), ({"reason": "no"}, "no")])
+@pytest.mark.parametrize(("more", "text"), [({}, "denied in copilot"), ({"reason": "no"}, "no")])
 def test_the_window_denies(more: Json, text: str) -> None:
     host = request(scene())
     answer(host, "deny", **more)
     assert refusal(host).startswith(text)
     (event,) = modes(host)
-    assert (event["state"], event["decidedBy"], event["policy"]) == ("refused", "copilot", "ask")
+    assert (event["state"], event["decidedBy"], event["policy"]) == ("refused", "in copilot", "ask")
     assert mode_of(host) == "interactive"
 
 
-@pytest.mark.parametrize("by", ["you", "tapui", "rule", "setting"])
+@pytest.mark.parametrize("by", ["you", "tapui", "rule", "y\u043eu", "you (tower)"])
 def test_a_host_cannot_decide_in_another_ones_name(by: str) -> None:
     host = request(scene())
     answer(host, decidedBy=by)
     decided = talk_of(host).events("approval.decided")[0]["approval"]["decidedBy"]
-    assert decided in ("copilot", by)
-    assert decided != "you"
+    assert decided == f"in copilot: {by}"
+
+
+def test_a_host_tells_of_no_other_hosts_mode() -> None:
+    host = request(scene())
+    answer(host)
+    settled = host.hear_one("mode.set")
+    talk_of(host).host("other").say(type="mode.result", id=settled["id"], ok=True)
+    assert mode_of(host) == "interactive"
+    host.say(type="mode.result", id=settled["id"], ok=True)
+    assert mode_of(host) == "plan"
 
 
 def test_a_window_that_cannot_show_it_refuses_at_once() -> None:
@@ -571,4 +580,4 @@ def test_the_turn_has_a_step_with_the_asker_and_the_setting() -> None:
         ),
         ("interactive → autopilot, asked by the session's agent", "denied", ""),
     ]
-    assert steps[1].decided_by == "cli"
+    assert steps[1].decided_by == "in copilot: cli"

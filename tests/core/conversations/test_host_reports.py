@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from tapui.wire import limits
 from tapui.wire.codec import encode
 from tests.core.conftest import Scene
@@ -22,7 +24,8 @@ def test_a_notice_reaches_every_tower_and_nobody_else(scene: Scene) -> None:
     for one in (scene.tower, scene.provider, scene.host, second):
         one.hear()
     scene.host.say(type="host.notice", message="the CLI does not answer", level="warning")
-    notice = {"type": "tower.notice", "message": "the CLI does not answer", "level": "warning"}
+    text = "copilot: the CLI does not answer"
+    notice = {"type": "tower.notice", "message": text, "level": "warning"}
     assert scene.tower.hear() == [notice]
     assert second.hear() == [notice]
     assert scene.provider.hear() == scene.host.hear() == []
@@ -53,10 +56,34 @@ def test_a_late_report_about_a_prompt_does_not_end_the_turn(scene: Scene) -> Non
     )
 
 
-def test_a_report_about_anothers_session_is_refused(scene: Scene, talk: Conversation) -> None:
+@pytest.mark.parametrize(
+    "report",
+    [
+        {"type": "session.sent", "ok": False},
+        {"type": "session.event", "event": "session.idle"},
+        {"type": "session.update", "label": "x"},
+        {"type": "session.close"},
+        {"type": "session.history", "turns": []},
+        {"type": "session.now", "text": "x"},
+        {"type": "turn.ending", "id": "e", "message": "x"},
+        {"type": "hook.preToolUse", "id": "h", "tool": "t", "args": {}},
+        {"type": "prompt.submitted", "id": "p", "prompt": "x"},
+        {"type": "approval.request", "id": "r", "kind": "userInput", "detail": {"question": "?"}},
+    ],
+    ids=lambda report: report["type"],
+)
+@pytest.mark.parametrize("session", ["s1", "child"])
+def test_a_report_about_anothers_session_is_refused(
+    scene: Scene, talk: Conversation, report: Json, session: str
+) -> None:
+    started = {"remoteSessionId": "child", "agentName": "explore"}
+    scene.host.event("s1", "subagent.started", **started)
+    before = talk.gateway.seq
     other = talk.host("other")
-    other.say(type="session.sent", sessionId="s1", ok=False)
+    other.say({**report, "sessionId": session})
     assert other.hear_one("error")["code"] == "INVALID_SESSION"
+    assert [one["type"] for one in talk.entries[before:]] in (["error.sent"], [])
+    assert talk.gateway.state.approvals == {}
 
 
 def test_agents_are_kept_current(talk: Conversation) -> None:

@@ -843,7 +843,7 @@ def test_a_host_does_not_say_that_the_person_decided(talk: Conversation) -> None
     host = asked(talk)
     host.say(type="approval.withdraw", id="r1", decidedBy="you")
     (told,) = talk.events("approval.withdrawn")
-    assert told["approval"]["decidedBy"] == "copilot"
+    assert told["approval"]["decidedBy"] == "in copilot: you"
 
 
 @pytest.mark.parametrize(("sight", "kind"), [(BROKEN, "command"), (NEW_TERMINAL, "terminal")])
