@@ -155,7 +155,7 @@ class Starts(CorePart):
         if pending is None or pending.host != host.id:
             return
         session = self.sessions.get(message.session_id or "")
-        if message.error is not None or session is None:
+        if message.error is not None or session is None or session.host != host.id:
             error = message.error or "the host opened no session"
             self._answer(pending, replace(message, error=error, session_id=None, goal_id=None))
             return

@@ -78,6 +78,15 @@ def test_what_the_host_cannot_start_is_told(talk: Conversation, problem: str) ->
     assert host.ask(type="session.started", id="st-1", sessionId="s1") == []
 
 
+def test_a_prompt_goes_to_no_session_of_another_host(talk: Conversation) -> None:
+    other, host, tower = talk.host("other"), starter(talk), talk.tower()
+    other.open("s1", can=["tell"])
+    start(tower, prompt="build it")
+    host.say(type="session.started", id="st-1", sessionId="s1")
+    assert tower.hear_one("session.started")["error"] == "the host opened no session"
+    assert other.hear_of("session.tell") == []
+
+
 def test_a_start_waits_for_the_host_that_it_has_launched(talk: Conversation) -> None:
     launcher, tower = said(talk, launches=True), talk.tower()
     start(tower)
