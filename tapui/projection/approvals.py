@@ -22,6 +22,8 @@ _OTHERS = {
     "setting": "a setting",
     "nobody": "tapui, as no person could be asked",
 }
+HOST_CODES = frozenset(name for name in _OTHERS if name.startswith("cli")) | {"allow-all"}
+"""What decided in a host's program, by the names that the contract has."""
 _FORMER_NAME = "tapui"
 """How the person's towers and commands stand in records that were written before `you` did."""
 
@@ -58,14 +60,11 @@ def by_whom(name: str) -> str:
     """Return who decided or called, by the name on record: the person is `you`, wherever."""
     if name.partition(" ")[0] == _FORMER_NAME:
         return YOU
-    place, is_said, said = name.partition(": ")
-    if is_said and place.startswith("in "):  # a host's own word
-        return f"{place}: {YOU if said == 'cli' else _OTHERS.get(said, said)}"
     return _OTHERS.get(name, name)
 
 
 def by(name: str) -> str:
-    """Return that behind what was decided: `by you`, `in copilot: you`."""
+    """Return that behind what was decided: `by you`, `in copilot: Ann`."""
     who = by_whom(name)
     return who if who.startswith("in ") else f"by {who}"
 

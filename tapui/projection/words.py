@@ -176,8 +176,6 @@ def alarm_words(alarm: Alarm) -> str:
             return f"{alarm.program} fails: {how_often(alarm)}"
         case "context":
             return f"its context is {alarm.why} full: compact it, or the CLI does"
-        case "unchecked":
-            return "answers are not checked: approvals.command-line is always"
         case "ledger":
             return f"what was proven is unknown: {alarm.why}"
 

@@ -13,6 +13,7 @@ from tapui.core.deadlines import Deadline, Due
 from tapui.core.effects import MakeDurable
 from tapui.core.model import Connection, OpenSession
 from tapui.policies.requests import AskedFor
+from tapui.projection.approvals import HOST_CODES
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.events import (
@@ -56,8 +57,9 @@ class WaitingApproval:
 
 
 def said_by(host: Connection, by: str | None) -> str | None:
-    """Return how it is recorded who decided, where a host alone says so."""
-    return None if by is None else f"in {host.name}: {by}"
+    """Return how it is recorded who decided, where a host alone says so: a code of its program's
+    unchanged, any other word behind the host's name."""
+    return by if by is None or by in HOST_CODES else f"in {host.name}: {by}"
 
 
 @dataclass(slots=True, frozen=True)

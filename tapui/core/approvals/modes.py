@@ -289,7 +289,7 @@ class Modes(CorePart):
                 text = f"the person cannot be asked: no tower is open, and {why}"
                 self.approvals.decide(Decided(waiting, "deny", BY_NOBODY, reason=text))
             return
-        decided_by = said_by(connection, message.decided_by) or f"in {connection.name}"
+        decided_by = said_by(connection, message.decided_by) or connection.name
         if message.outcome == "deny":
             order.session.mode_denials.take(self._clock.now)
         self.approvals.decide(Decided(waiting, message.outcome, decided_by, reason=message.reason))

@@ -26,7 +26,7 @@ MEMORY = "memory"
 """The name of the provider that keeps notes."""
 _WRITING = frozenset({"save", "delete"})
 _WHY = "the setting memory.ask-writes asks you about each"
-_IN_CLI = ": cli"
+_IN_CLI = "cli"
 """Who decided what the person answered in the CLI's own window."""
 Then = Callable[[str | None], None]
 """Takes why a call may not go ahead; None where it may."""
@@ -113,7 +113,7 @@ def _decided(then: Then, decided: Decided) -> None:
 
 def _is_persons_yes(approval: Approval) -> bool:
     if approval.state == "withdrawn":
-        return approval.answered == "approved" and (approval.decided_by or "").endswith(_IN_CLI)
+        return approval.answered == "approved" and approval.decided_by == _IN_CLI
     return approval.state == "approved" and approval.decided_by not in (BY_RULE, BY_NOBODY)
 
 

@@ -180,7 +180,7 @@ def test_a_request_that_was_answered_elsewhere_is_withdrawn(scene: Scene) -> Non
     approval = ask(scene)
     assert scene.host.ask(type="approval.withdraw", id="r1", decidedBy="cli") == []
     withdrawn = scene.talk.events("approval.withdrawn")[0]["approval"]
-    assert (withdrawn["state"], withdrawn["decidedBy"]) == ("withdrawn", "in copilot: cli")
+    assert (withdrawn["state"], withdrawn["decidedBy"]) == ("withdrawn", "cli")
     assert decide(scene.tower, approval)[0]["code"] == "UNKNOWN_APPROVAL"
     assert scene.host.ask(type="approval.withdraw", id="r1") == []
     ask(scene, "r1")

@@ -85,11 +85,11 @@ def test_without_a_tower_the_host_asks() -> None:
     settle(host)
     assert mode_of(host) == "plan"
     approval = talk_of(host).gateway.state.approvals["a-1"]
-    assert (approval.state, approval.decided_by) == ("approved", "in copilot: cli")
+    assert (approval.state, approval.decided_by) == ("approved", "cli")
     about = {
         "asker": "agent",
         "policy": "ask",
-        "decidedBy": "in copilot: cli",
+        "decidedBy": "cli",
         "approvalId": "a-1",
         "source": "interactive",
     }
@@ -108,13 +108,13 @@ def test_a_switch_of_the_window_waits_until_the_decision_is_recorded() -> None:
     assert len(host.hear_of("mode.set")) == 1
 
 
-@pytest.mark.parametrize(("more", "text"), [({}, "denied in copilot"), ({"reason": "no"}, "no")])
+@pytest.mark.parametrize(("more", "text"), [({}, "denied by copilot"), ({"reason": "no"}, "no")])
 def test_the_window_denies(more: Json, text: str) -> None:
     host = request(scene())
     answer(host, "deny", **more)
     assert refusal(host).startswith(text)
     (event,) = modes(host)
-    assert (event["state"], event["decidedBy"], event["policy"]) == ("refused", "in copilot", "ask")
+    assert (event["state"], event["decidedBy"], event["policy"]) == ("refused", "copilot", "ask")
     assert mode_of(host) == "interactive"
 
 
@@ -580,4 +580,4 @@ def test_the_turn_has_a_step_with_the_asker_and_the_setting() -> None:
         ),
         ("interactive → autopilot, asked by the session's agent", "denied", ""),
     ]
-    assert steps[1].decided_by == "in copilot: cli"
+    assert steps[1].decided_by == "cli"
