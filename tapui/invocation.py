@@ -8,6 +8,20 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
+_PR_SET_DUMPABLE = 4
+INSIDE = "TAPUI_INSIDE"
+"""The variable that tapui puts into the environment of what it starts for agents."""
+MARKS = (
+    INSIDE,
+    "COPILOT_CLI",
+    "COPILOT_AGENT_SESSION_ID",
+    "COPILOT_EXTENSION_PARENT_PID",
+    "COPILOT_HOOK_DIR",
+)
+"""Variables that stand only in the environment of what an agent has started: tapui's own, and those
+that Copilot CLI 1.0.102 gives its commands, MCP and language servers, extensions and hooks, but not
+the person's editor. Processes can take them away: that one is missing proves nothing."""
+
 
 def command(words: str = "") -> str:
     """Return a command line that can be typed as printed, such as `tapui status --watch`.
@@ -65,3 +79,18 @@ def _shorter(path: Path, folder: Path | None) -> str:
         inside = path.relative_to(folder)
         return str(inside) if len(inside.parts) > 1 else f"./{inside}"
     return str(path)
+
+
+def hide() -> None:
+    """Have no other process of this user trace this one, read its memory and environment or take
+    its sockets, where the system can forbid it; it leaves no core dump then."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def is_inside() -> bool:
+    """Return whether the environment of this process says that an agent started it. Others cannot
+    read it: tapui's own processes do not show theirs."""
+    return not os.environ.keys().isdisjoint(MARKS)

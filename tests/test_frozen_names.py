@@ -351,7 +351,7 @@ FOLDER_FILES = (
 )  # fmt: skip
 """Files that people keep for tapui in repositories."""
 HOME_FILES = (
-    "agents.json", "config.toml", "consents.json", "copied.txt", "copilot-port.json", "emitters",
+    "config.toml", "consents.json", "copied.txt", "copilot-port.json", "emitters",
     "gateway.json", "index", "internal-token", "log", "mcp.json", "mcp", "pins", "provider-token",
     "records.sqlite", "run", "sessions.jsonl", "sessions", "themes", "tools-token",
     ".provider-token",

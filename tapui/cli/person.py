@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tapui.cli.context import home, loaded
 from tapui.cli.failure import Failure
+from tapui.invocation import is_inside
 
 if TYPE_CHECKING:
     from tapui.core.effects import Identified
@@ -16,29 +17,26 @@ then (`core.trust.person.ALWAYS`)."""
 
 
 def need_person(
-    args: argparse.Namespace, way: str = "allow it in the tower or in a terminal"
+    args: argparse.Namespace, way: str = "allow it in the tower or by a command"
 ) -> None:
     """Refuse what a gateway without a tower would refuse, as far as that is known without one.
 
     `way` says how the person can do it. Raises `Failure`.
     """
-    setting = loaded(args).settings.approvals
-    if setting.command_line == _ALWAYS:
+    if loaded(args).settings.approvals.command_line == _ALWAYS:
         return
-    from tapui.core.trust.person import Case, judge
+    from tapui.core.trust.person import judge, shell_of
 
-    judged = judge(_found(), ())
-    is_taken = judged.case is Case.TAKEN or (
-        judged.case is Case.TERMINAL and setting.new_terminals == "take"
-    )
-    if "TAP_PROVIDER_TOKEN" in os.environ:
-        is_taken, why = False, "it was started for a provider"
-    else:
-        why = judged.why
-    if not is_taken:
+    found = _found()
+    # The shell in which tapui could be started.
+    judged = judge(found, () if found.sight is None else (shell_of(found.sight),))
+    why = judged.why
+    if "TAP_PROVIDER_TOKEN" in os.environ or is_inside():
+        why = "it was started for a provider or an agent"
+    if why:
         raise Failure(
-            f"{why}: {way} that you opened before the first session began (settings: "
-            f'approvals.new-terminals = "take", approvals.command-line = "{_ALWAYS}")'
+            f"{why}: {way}, typed into a shell of yours "
+            f'(setting: approvals.command-line = "{_ALWAYS}")'
         )
 
 
@@ -54,18 +52,21 @@ def refuse_agents(args: argparse.Namespace) -> None:
 
     found = _found()
     why = inside(found.sight, found.agents) if found.sight is not None else None
+    why = why or ("it was started for an agent" if is_inside() else None)
     if why is not None:
         raise Failure(f"{why}: start tapui in a terminal of your own")
 
 
 def _found() -> "Identified":
+    from tapui.core.effects import AgentProcess, Identified
     from tapui.hosts.copilot.finding.discovery import Discovery
-    from tapui.runtime.agents import Agents
-    from tapui.runtime.processes.sights import look
+    from tapui.runtime.processes.sights import look, system
 
-    agents = Agents(home().state)
+    agents = []
     for cli in Discovery(home().copilot).scan():
-        # One without a session is named as the gateway does, by its process.
-        name = cli.sessions[0] if cli.sessions else f"pid {cli.process.pid}"
-        agents.note(cli.process.pid, f"session {name}")
-    return agents.identified(look(os.getpid()))
+        process = system.status(cli.process.pid)
+        if process is not None:
+            # One without a session is named as the gateway does, by its process.
+            name = cli.sessions[0] if cli.sessions else f"pid {process.pid}"
+            agents.append(AgentProcess(process.pid, process.start, f"session {name}"))
+    return Identified(look(os.getpid()), tuple(agents), system.now())

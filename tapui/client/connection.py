@@ -11,6 +11,7 @@ import msgspec
 from tapui.client.gateways import MAX_SNAPSHOT_BYTES, FoundGateway, Refused, silent
 from tapui.client.line import OPEN_SECONDS
 from tapui.client.socket import GatewaySocket
+from tapui.invocation import hide, is_inside
 from tapui.wire.events import AnyEvent, Entry
 from tapui.wire.limits import PROTOCOL_VERSION
 from tapui.wire.message import Error, Message
@@ -63,6 +64,7 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
         when nothing, or nothing of ours, answers there, `NoPlace` when all places are taken,
         `Refused` when the gateway does not take us, and `GatewayLost` when it goes away meanwhile.
         """
+        hide()
         socket = await GatewaySocket.open(
             gateway.url,
             gateway.token(),
@@ -77,6 +79,7 @@ class GatewayConnection(AbstractAsyncContextManager["GatewayConnection"]):
                     protocol_version=PROTOCOL_VERSION,
                     name=name,
                     role="tower" if role == "tower" else "client",
+                    is_inside=is_inside(),
                 )
                 await socket.send(hello)
                 snapshot = await socket.expect(TowerSnapshot)

@@ -18,6 +18,7 @@ from tapui.client.gateways import (
 )
 from tapui.client.websocket import GatewayWebSocket
 from tapui.home import local_socket
+from tapui.invocation import is_inside
 from tapui.wire import codec
 from tapui.wire.errors import ErrorCode
 from tapui.wire.limits import PROTOCOL_VERSION
@@ -54,7 +55,9 @@ def glance(gateway: FoundGateway, *, name: str, seconds: float = SECONDS) -> Tow
             elif isinstance(message, TowerSnapshot):
                 return message
             else:
-                websocket.send(codec.encode(TowerHello(PROTOCOL_VERSION, name, "client")))
+                websocket.send(
+                    codec.encode(TowerHello(PROTOCOL_VERSION, name, "client", is_inside()))
+                )
     raise AssertionError("a conversation ends by raising")
 
 

@@ -85,17 +85,16 @@ class SeenProcess(Struct, frozen=True, gc=False):
     name: str
     start: float
     uid: int
+    is_tapui: bool = False
+    """Whether it is a command of tapui's, or what launches one, by its command line."""
 
 
 class AgentProcess(Struct, frozen=True, gc=False):
-    """A running process that belongs to an agent, its process group, and its name in words."""
+    """A running process that is known as an agent's, and its name in words."""
 
     pid: int
     start: float
-    group: int
     what: str
-    session: int = 0
-    """The id of its session's leader."""
 
 
 class Sight(Struct, frozen=True):
@@ -110,30 +109,22 @@ class Sight(Struct, frozen=True):
     session: int
     """The id of the leader of its session, which may have ended."""
     leader_line: tuple[SeenProcess, ...] = ()
-    """The leader of its session; empty where that has ended."""
+    """The leader of its session, and its parents; empty where the leader has ended."""
     terminal: str | None = None
     """Its controlling terminal: `/dev/pts/7`."""
     foreground: int = 0
     """The foreground process group of the terminal."""
-    holder_line: tuple[SeenProcess, ...] = ()
-    """The program that holds the terminal's other end; empty where it cannot be found."""
     marked: SeenProcess | None = None
-    """The one of the process and those up to its leader, or the holder, whose environment says that
-    an agent started it."""
+    """The one of the process and those up to its leader whose environment says that an agent
+    started it."""
 
 
 class Identified(Struct, frozen=True):
-    """The answer to `Identify`; times are seconds since boot.
-
-    `sight` is None where the process cannot be found. `earliest` is when the first agent since
-    boot began, ended ones included, and `earliest_what` its name in words; None before any was
-    seen.
-    """
+    """The answer to `Identify`. `sight` is None where the process cannot be found, `now` is in
+    seconds since boot."""
 
     sight: Sight | None
     agents: tuple[AgentProcess, ...] = ()
-    earliest: float | None = None
-    earliest_what: str = ""
     now: float = 0.0
 
 

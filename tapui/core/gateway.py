@@ -19,6 +19,7 @@ from tapui.core.hooks.matching import Matcher
 from tapui.core.model import Connection, Standing, Way
 from tapui.core.parts import Parts
 from tapui.core.trust.grants import Grant
+from tapui.core.trust.person import SessionShell
 from tapui.projection.state import State
 from tapui.secret import Secret
 from tapui.settings.settings import Settings
@@ -62,6 +63,8 @@ class Gateway:
         provider_token: str,
         internal_token: str,
         most_connections: int = limits.MAX_CONNECTIONS,
+        started: t.GatewayStart | None = None,
+        shell: SessionShell | None = None,
     ) -> None:
         self.parts = parts = Parts(
             run=run,
@@ -70,6 +73,8 @@ class Gateway:
             persist_dir=persist_dir,
             matcher=matcher,
             most_connections=most_connections,
+            started=started,
+            shell=shell,
         )
         """What is known. A shell leaves it alone; tests hold it against what they were sent."""
         context = parts.context

@@ -93,6 +93,10 @@ class Connection:
     """Whether this host looks for sessions and has not told yet that its first look is over."""
     is_interactive: bool = False
     """Whether a person uses this tower."""
+    asks: bool = False
+    """Whether the person can be asked there."""
+    is_inside: bool = False
+    """Whether it says of itself that an agent started it."""
     invokes: "dict[str, PendingCall]" = field(default_factory=dict)
     """Calls that this connection made, by the id that it chose."""
     calls: int = 0

@@ -69,9 +69,11 @@ from tapui.core.traces import Traces
 from tapui.core.trust.grants import Trustees
 from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
+from tapui.core.trust.person import SessionShell
 from tapui.core.trust.places import Places
 from tapui.settings.settings import Settings
 from tapui.wire.limits import MAX_CONNECTIONS
+from tapui.wire.tower import GatewayStart
 
 Made = TypeVar("Made")
 
@@ -92,6 +94,8 @@ class Parts:
         persist_dir: Callable[[str], str],
         matcher: Matcher,
         most_connections: int = MAX_CONNECTIONS,
+        started: GatewayStart | None = None,
+        shell: SessionShell | None = None,
     ) -> None:
         self.context = CoreContext(run, ids, settings.records.inline)
         self.matcher = matcher
@@ -149,7 +153,7 @@ class Parts:
         self.goal_requests = make(GoalRequests)
         self.starts = make(Starts)
         # Rules that join several concepts
-        self.guard = make(PersonGuard, setting=settings.approvals)
+        self.guard = make(PersonGuard, setting=settings.approvals, shell=shell)
         self.membership = make(Membership)
         self.binding = make(Binding)
         self.pushes = make(Pushes)
@@ -165,7 +169,7 @@ class Parts:
         self.host = make(HostConversation)
         self.tool_hosts = make(ToolHosts)
         self.session_events = make(SessionEvents)
-        self.tower = make(TowerConversation)
+        self.tower = make(TowerConversation, started=started)
         self.reading = make(Reading)
         self.person_marks = make(PersonMarks)
         self.comparisons = make(Comparisons)

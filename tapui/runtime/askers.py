@@ -8,26 +8,19 @@ import asyncio
 import contextlib
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
+from functools import cache, partial
 
-import psutil
-
-from tapui.core.effects import ConnectionId, Identified, Identify, NoteAgent
+from tapui.core.effects import AgentProcess, ConnectionId, Identified, Identify, NoteAgent
 from tapui.home.local_socket import Peer
-from tapui.runtime.agents import Agents
 from tapui.runtime.ports import Port
-from tapui.runtime.processes.sights import PeerProcess, begun, look
+from tapui.runtime.processes.sights import PeerProcess, begun, line_of, look, system
+from tapui.runtime.processes.status import Address, Key
 from tapui.runtime.tasks import in_thread
 
 _log = logging.getLogger(__name__)
 
-_AGAIN = 1.0
-"""Seconds until an agent is noted that could not be looked at."""
-
-Address = tuple[str, int]
-"""An IP address and a port."""
 End = tuple[Address, Address]
 """A client's socket: its own address, and the gateway's."""
 
@@ -40,13 +33,13 @@ class Askers:
         ports: Mapping[ConnectionId, Port],
         loop: asyncio.AbstractEventLoop,
         answer: Callable[[int, Identified], None],
-        agents: Agents,
     ) -> None:
         self._ports = ports
         self._loop = loop
         self._answer = answer
-        self._agents = agents
         self._thread = ThreadPoolExecutor(1, "askers")
+        self._agents: dict[Key, str] = {}
+        """What is known as an agent's and ran at the last look; used in the thread alone."""
         self._is_closed = False
 
     def begin(self, effect: Identify) -> None:
@@ -56,10 +49,11 @@ class Askers:
         def work() -> Identified:
             process = find()
             if process is None:
-                return self._agents.identified(None)
+                return Identified(None)
             with contextlib.closing(process):
                 sight = look(process.pid)
-                return self._agents.identified(sight if process.is_still() else None)
+                is_known = process.is_still()
+            return Identified(sight if is_known else None, self._running(), system.now())
 
         in_thread(
             self._loop,
@@ -75,46 +69,49 @@ class Askers:
         self._answer(effect.ticket, Identified(None))
 
     def note(self, effect: NoteAgent) -> None:
-        """Remember a process as an agent's.
-
-        One that is named by its id is kept before the effects that follow: a session that was told
-        that it is open is known to the next gateway, too.
-        """
+        """Remember a process as an agent's, for as long as it runs."""
         if self._is_closed:
             return
         try:
-            if effect.connection is None:
-                if effect.pid is not None:
-                    self._agents.note(effect.pid, effect.what)
-                return
-            find = self._finder(effect.connection)
+            find = None if effect.connection is None else self._finder(effect.connection)
         except OSError as error:
-            self._again(effect, error)
+            _log.warning("not known as an agent's: %s: %s", effect.what, error)
             return
 
-        def work() -> OSError | None:
+        def work() -> None:
             try:
-                process = find()
-                if process is not None:
+                if find is None:
+                    self._note(effect.pid, effect.what)
+                elif (process := find()) is not None:
                     with contextlib.closing(process):
-                        self._agents.note(process.pid, effect.what, process.is_still)
-            except OSError as error:
-                return error
-            return None
+                        if process.is_still():
+                            self._note(process.pid, effect.what)
+            except OSError as error:  # no descriptor is left
+                _log.warning("not known as an agent's: %s: %s", effect.what, error)
 
         in_thread(
             self._loop,
             work,
-            lambda error: None if error is None else self._again(effect, error),
+            lambda _: None,
             otherwise=lambda: None,
             about=effect,
             executor=self._thread,
         )
 
-    def _again(self, effect: NoteAgent, error: OSError) -> None:
-        """Note it later: an agent that is not known could pass for the person."""
-        _log.warning("not noted yet: %s: %s", effect.what, error)
-        self._loop.call_later(_AGAIN, self.note, effect)
+    def _note(self, pid: int | None, what: str) -> None:
+        process = None if pid is None else system.status(pid)
+        if process is not None and process.key not in _own_line():
+            self._agents[process.key] = what
+
+    def _running(self) -> tuple[AgentProcess, ...]:
+        running = []
+        for (pid, start), what in list(self._agents.items()):
+            process = system.status(pid)
+            if process is not None and process.start == start:
+                running.append(AgentProcess(pid, start, what))
+            else:
+                self._agents.pop((pid, start), None)
+        return tuple(running)
 
     def close(self) -> None:
         self._is_closed = True
@@ -135,26 +132,15 @@ class Askers:
         return (lambda: _holder(end)) if end is not None else lambda: None
 
 
+@cache
+def _own_line() -> frozenset[Key]:
+    """Return this process and its ancestors, the person's shell and terminal among them: none is
+    an agent, under any name that a host or a lock of Copilot's gives it."""
+    return frozenset(one.key for one in line_of(os.getpid()))
+
+
 def _holder(end: End) -> PeerProcess | None:
-    """Return the process of this user that holds a TCP socket; None also where there are several:
-    any of them may have written to it."""
-    holders = {
-        pid
-        for pid, one in _sockets()
-        if one.raddr and ((one.laddr.ip, one.laddr.port), (one.raddr.ip, one.raddr.port)) == end
-    }
+    """Return the process of this user that holds a TCP socket. None also where there are several,
+    or one that cannot be looked at: any of them may have written to it."""
+    holders = set(system.socket_holders(*end))
     return PeerProcess(begun(Peer(holders.pop(), None))) if len(holders) == 1 else None
-
-
-def _sockets() -> "Iterator[tuple[int, psutil._common.sconn]]":
-    try:
-        connections = psutil.net_connections("tcp")
-    except psutil.AccessDenied:  # macOS tells of all processes to root alone
-        for process in psutil.process_iter():
-            try:
-                if process.uids().real == os.getuid():
-                    yield from ((process.pid, one) for one in process.net_connections("tcp"))
-            except psutil.Error:
-                continue  # it has ended, or is not ours
-    else:
-        yield from ((one.pid, one) for one in connections if one.pid is not None)

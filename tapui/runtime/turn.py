@@ -39,7 +39,6 @@ from tapui.core.gateway import Gateway
 from tapui.core.trust.grants import Grant
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
-from tapui.runtime.agents import Agents
 from tapui.runtime.askers import Askers
 from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inspections import Inspections
@@ -88,7 +87,6 @@ class LoopTurn:
         loop: asyncio.AbstractEventLoop,
         *,
         on_stop: Callable[[], None],
-        agents: Agents,
         persist_dir: Callable[[str], Path],
         masks: Masks | None = None,
         folder_rules: ReadFolder = no_folder_rules,
@@ -138,7 +136,7 @@ class LoopTurn:
             persist_dir=persist_dir,
             folder_rules=folder_rules,
         )
-        self._askers = Askers(self._ports, loop, answer=self.answer, agents=agents)
+        self._askers = Askers(self._ports, loop, answer=self.answer)
 
     @property
     def recorded(self) -> int:

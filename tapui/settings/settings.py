@@ -73,11 +73,12 @@ class Answering(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab")
     """Who may answer what waits for you."""
 
     command_line: str = "person"
-    """`person`: what answers, sends, starts or grants must come from a terminal of yours, and not
-    from an agent or what it has started. `always`: any process of yours may."""
+    """`person`: what answers, sends, starts or grants must come from the tower or from a shell that
+    you let in, and not from an agent or what it has started. `always`: any process of yours may."""
     new_terminals: str = "ask"
-    """A terminal that was opened after the first agent began. `ask`: you are asked once for it, in
-    the tower; without a tower it is refused. `take`: it is taken as yours."""
+    """A shell that you have not let in. `ask`: you are asked once for it, in the tower or where
+    `tapui serve` runs; without either it is refused. `take`: it is taken, and recorded as not let
+    in."""
 
 
 class ModeSwitches(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):

@@ -21,6 +21,7 @@ from tapui.station.faults import faults_logged, start_fault
 from tapui.station.options import Options
 from tapui.station.process_end import EndWatch, Signals, refuse_stop
 from tapui.station.running_gateway import RunningGateway
+from tapui.station.serve_prompt import ServePrompt, can_ask
 from tapui.text import safe_text
 
 _STOP_SECONDS = 5.0
@@ -39,7 +40,7 @@ def run(options: Options) -> int:
 
 async def _serve(options: Options, watch: EndWatch) -> int:
     ended = asyncio.Event()
-    running = RunningGateway(options, _say, ended.set)
+    running = RunningGateway(options, _say, ended.set, command="serve")
     watch.remove_files = running.remove_files
 
     def came(_number: signal.Signals) -> None:
@@ -59,6 +60,8 @@ async def _serve(options: Options, watch: EndWatch) -> int:
         try:
             _announce(options, announced)
             running.load()
+            if can_ask():
+                ServePrompt(running.turn)
             if options.exit_when_idle:
                 running.end_when_idle(lambda: running.has_sessions, ended.set)
             with tuning.settled():

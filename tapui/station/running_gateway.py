@@ -7,6 +7,7 @@ import logging
 import os
 import socket
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import msgspec
 
 from tapui import __version__, update
 from tapui.core.gateway import Gateway
+from tapui.core.trust.person import SessionShell, shell_of, short, shown_in
 from tapui.core.trust.places import places_for
 from tapui.files.locked_folder import folder_name
 from tapui.home.local_socket import SOCKET_FILE
@@ -22,11 +24,13 @@ from tapui.home.paths import Home, persist_dir
 from tapui.home.run_folder import GatewayFile, RunFolder
 from tapui.home.tokens import ProviderTokenFile, TokenFileUnavailable, fresh_token
 from tapui.hosts.port import Report, ReportLevel
+from tapui.invocation import hide
 from tapui.projection.state import is_connected, is_local, is_open
 from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime import tuning
-from tapui.runtime.agents import Agents
+from tapui.runtime.processes.sights import look, system
+from tapui.runtime.processes.status import is_tapui
 from tapui.runtime.system import RegexMatcher, SystemIds, new_run
 from tapui.runtime.turn import LoopTurn
 from tapui.runtime.websocket.server import Server
@@ -42,6 +46,7 @@ from tapui.station.parts.proof import ProofPart
 from tapui.station.parts.telemetry import TelemetryPart
 from tapui.station.parts.watched_files import Rules, ToolsToken
 from tapui.wire.limits import SHUTDOWN_MS
+from tapui.wire.tower import GatewayStart
 
 _log = logging.getLogger(__name__)
 
@@ -54,8 +59,8 @@ class RunningGateway:
 
     `start` and `stop` once each. `report` gets lines for the person that are no events (a torn
     record, a full disk); it may be called from any thread. `on_stop` is called when a client asks
-    the gateway to end. `parts` run beside it (None: those of the options); each may take
-    `part_seconds` to stop.
+    the gateway to end. `command` is the one that starts it. `parts` run beside it (None: those of
+    the options); each may take `part_seconds` to stop.
     """
 
     def __init__(
@@ -64,10 +69,12 @@ class RunningGateway:
         report: Report,
         on_stop: Callable[[], None],
         *,
+        command: str = "tapui",
         parts: Sequence[Part] | None = None,
         part_seconds: float = STOP_SECONDS,
     ) -> None:
         self._options = options
+        self._command = command
         self._report = report
         self._on_stop = on_stop
         self.home = Home.at(options.home, options.copilot_home)
@@ -91,10 +98,11 @@ class RunningGateway:
         Raises `ListenError`, `PortClaimedError` or `OSError`; nothing is left behind then, and
         `sockets` are closed.
         """
+        hide()
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
         run, ids = new_run(), SystemIds()
-        agents = Agents(home.state, os.getpid(), lambda text: self._tell(text, "warning"))
+        started, shell = await asyncio.to_thread(_start, self._command, ids)
         most = places_for(tuning.descriptors())
         try:
             self.gateway = Gateway(
@@ -106,6 +114,8 @@ class RunningGateway:
                 provider_token=provider_token.reveal(),
                 internal_token=internal_token.reveal(),
                 most_connections=most,
+                started=started,
+                shell=shell,
             )
             records = options.settings.records
             masks = Masks([RegexMatcher().compile(pattern) for pattern in records.mask])
@@ -116,7 +126,6 @@ class RunningGateway:
                 ids,
                 asyncio.get_running_loop(),
                 on_stop=self._on_stop,
-                agents=agents,
                 persist_dir=lambda name: persist_dir(home, name),
                 masks=masks,
                 folder_rules=self._rule_files.folder,
@@ -126,7 +135,6 @@ class RunningGateway:
             raise
         self._server = Server(self.turn, max_transient=most // 2)
         try:
-            agents.begin()
             port = await self._server.start(options.port, sockets)
             self.turn.flush = self._server.flush
             self._files = await asyncio.to_thread(
@@ -421,3 +429,18 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
     if not options.is_demo:
         parts.append(Copilot())
     return parts
+
+
+def _start(command: str, ids: SystemIds) -> tuple[GatewayStart, SessionShell | None]:
+    """Return who starts this gateway, and the shell in whose terminal that is, if there is one."""
+    at, sight = ids.timestamp(time.monotonic()), look(os.getpid())
+    if sight is not None and sight.terminal is None:
+        # `tapui serve --detach` waits above this process, in the shell of the person.
+        parent = sight.line[1] if len(sight.line) > 1 else None
+        is_own = parent is not None and is_tapui(system.argv(parent.pid))
+        sight = look(parent.pid) if parent is not None and is_own else None
+    if sight is None or sight.terminal is None or not sight.leader_line:
+        return GatewayStart(command, at), None
+    shown, leader = shown_in(sight), sight.leader_line[0]
+    by = leader.name if shown is None else f"{leader.name} in {shown.name}"
+    return GatewayStart(command, at, short(sight.terminal), by), shell_of(sight)

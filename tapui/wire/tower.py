@@ -110,12 +110,15 @@ from tapui.wire.turns import SessionTurns, Turn
 class TowerHello(Message, tag="tower.hello"):
     """Opens the conversation; the answer is a snapshot, then every event in order.
 
-    `role` is `"client"` for a command that comes and goes and is not counted as a tower.
+    `role` is `"client"` for a command that comes and goes and is not counted as a tower, `"prompt"`
+    for the terminal of `tapui serve`, in the gateway's own process.
     """
 
     protocol_version: Number
     name: Id | None = None
-    role: Literal["tower", "client"] | None = None
+    role: Literal["tower", "client", "prompt"] | None = None
+    is_inside: bool = False
+    """A word of its own: it was started for an agent (`TAPUI_INSIDE`), and is refused."""
 
 
 class ApprovalReveal(Message, tag="approval.reveal"):
@@ -351,6 +354,16 @@ class PlacesTaken(Struct, rename="camel", frozen=True):
     refused: int
 
 
+class GatewayStart(Struct, rename="camel", frozen=True, omit_defaults=True):
+    """Who started the gateway: `command` is `tapui` or `serve`, `by` the shell in whose terminal,
+    with the program that shows it (`zsh in tmux`)."""
+
+    command: str
+    at: str
+    terminal: str | None = None
+    by: str | None = None
+
+
 class TowerSnapshot(Message, tag="tower.snapshot"):
     """The state after event `seq`. `towers` counts the towers that watch, this one too; `is_first`
     when it has watched longest: that one alone calls the person."""
@@ -361,6 +374,7 @@ class TowerSnapshot(Message, tag="tower.snapshot"):
     towers: int = 0
     is_first: bool = False
     places: PlacesTaken | None = None
+    started: GatewayStart | None = None
 
 
 class TowerEvent(Message, tag="tower.event"):
@@ -376,6 +390,13 @@ class TowersChanged(Message, tag="towers.changed"):
 
     towers: int
     is_first: bool = False
+
+
+class TowerJudged(Message, tag="tower.judged"):
+    """Whether a further tower may decide, and why not."""
+
+    may_decide: bool
+    why: str | None = None
 
 
 class RevealedCode(Message, tag="approval.revealed"):
@@ -544,6 +565,7 @@ ToTower = (
     | TowerSnapshot
     | TowerEvent
     | TowersChanged
+    | TowerJudged
     | NowText
     | RevealedCode
     | ToolProgress

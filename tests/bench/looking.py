@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tapui.runtime.agents import Agents
+
 from tapui.runtime.processes.sights import look
 
 CROWD = 5_000

@@ -55,6 +55,7 @@ from tapui.core.effects import (
 from tapui.core.gateway import Gateway
 from tapui.core.model import Standing, Way
 from tapui.core.trust.grants import Grant
+from tapui.core.trust.person import shell_of
 from tapui.cron import next_time
 from tapui.hosts.local import LocalHost
 from tapui.policies.guards import Guards
@@ -94,13 +95,13 @@ def seen(
     *above: SeenProcess,
     pid: int = 4711,
     leader: SeenProcess | None = SHELL,
-    holder: SeenProcess | None = TMUX,
     terminal: str | None = "/dev/pts/3",
     is_foreground: bool = True,
     marked: SeenProcess | None = None,
+    is_tapui: bool = True,
 ) -> Sight:
     """Return a process that began after every agent, below `above`, parent first."""
-    first = SeenProcess(pid, "tapui", 200.0, 1000)
+    first = SeenProcess(pid, "tapui", 200.0, 1000, is_tapui)
     line = (first, *(above or (SHELL, TMUX)), INIT)
     below = next((line[at:] for at, one in enumerate(line) if one == leader), ())
     if leader is not None and not below:
@@ -112,13 +113,12 @@ def seen(
         leader_line=below,
         terminal=terminal,
         foreground=pid if is_foreground else 4020,
-        holder_line=(holder, INIT) if holder is not None and terminal is not None else (),
         marked=marked,
     )
 
 
 PERSON = seen()
-"""A command that the person typed in a terminal that is older than every agent."""
+"""A command that the person typed in the shell in which the gateway was started."""
 _CLIENT = SeenProcess(4890, "claude", AGENT_START, 1000)
 DOOR = seen(_CLIENT, pid=4891, leader=_CLIENT, terminal=None)
 """The door of an MCP client, where a test has no other process in mind."""
@@ -329,6 +329,7 @@ class Conversation:
             matcher=RegexMatcher(),
             provider_token=PROVIDER_TOKEN,
             internal_token=INTERNAL_TOKEN,
+            shell=shell_of(PERSON),
         )
         self.peers: dict[int, Peer] = {}
         self.ends: dict[int, InProcessEnd] = {}
@@ -354,8 +355,6 @@ class Conversation:
         """The processes behind the connections of providers."""
         self.agents: dict[int, AgentProcess] = {}
         """The agents that are running, by process; each began at `AGENT_START`."""
-        self.earliest: str | None = None
-        """The first agent's name in words."""
         self.finds_askers = True
         self.asked_for: list[Identify] = []
         self.runner = EmitterShell(self)
@@ -443,8 +442,7 @@ class Conversation:
             case NoteAgent(what, pid, connection):
                 found = self.holders.get(connection or 0) if pid is None else pid
                 if found is not None:
-                    self.agents[found] = AgentProcess(found, AGENT_START, found, what)
-                    self.earliest = self.earliest or what
+                    self.agents[found] = AgentProcess(found, AGENT_START, what)
             case Identify():
                 self.asked_for.append(effect)
                 if self.finds_askers:
@@ -534,8 +532,6 @@ class Conversation:
         found = Identified(
             DOOR if is_door and self.sight is PERSON else self.sight,
             tuple(self.agents.values()),
-            None if self.earliest is None else AGENT_START,
-            self.earliest or "",
             NOW,
         )
         self.gateway.tell(self.now, self.gateway.answered, asked.ticket, found)

@@ -6,7 +6,6 @@ a home is `/home/me`.
 
 import re
 import sqlite3
-import subprocess
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -35,7 +34,6 @@ from tapui.mcp_servers.config.reading import add_server, read_folder, remove_ser
 from tapui.mcp_servers.messages import MappedTool
 from tapui.mcp_servers.pins import ToolPins, pinned
 from tapui.policies.proposals import ProposedRule
-from tapui.runtime.agents import Agents
 from tapui.secret import Secret
 from tapui.settings.toml_file import add_rules, remember_theme
 from tapui.wire.provider import FilterRule
@@ -186,26 +184,7 @@ def _consents(root: Path) -> dict[str, bytes]:
     entry = Allowable(kind="own", name="files", command="files-server", args=("--all",))
     ToolPins(state, entry, None).keep(pinned(PINNED))
     PortConsent(state).keep(["ann", "bob"])
-    _agents(state)
-    return collected(root, "consents", _without_processes)
-
-
-def _agents(state: Path) -> None:
-    agents = Agents(state)
-    agents.begin()
-    held = subprocess.Popen(
-        [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
-    )
-    try:
-        agents.note(held.pid, "Copilot CLI")
-    finally:
-        held.communicate()
-
-
-def _without_processes(text: str) -> str:
-    text = re.sub(r'"boot":"[^"]+"', '"boot":"<boot>"', text)
-    text = re.sub(r'"start":[0-9.]+', '"start":1250.5', text)
-    return re.sub(r'"pid":\d+', '"pid":4242', text)
+    return collected(root, "consents")
 
 
 EMITTERS = """\

@@ -24,8 +24,6 @@ from tapui.mcp_servers.pins import ToolPins, pinned
 from tapui.records import register
 from tapui.records.journal import Journal
 from tapui.records.reader import parse
-from tapui.runtime.agents import Agents
-from tapui.runtime.processes.sights import system
 from tapui.settings.rule_files import RuleFiles
 from tapui.settings.settings import Records
 from tapui.settings.toml_file import remember_theme
@@ -127,18 +125,6 @@ def test_pins_and_the_consent_to_the_port_are_read_and_written(root: Path) -> No
     assert not PortConsent(state).covers(["ann", "eve"])
     PortConsent(state).keep(["ann", "bob"])
     assert (pins.read_bytes(), port.read_bytes()) == before
-
-
-def test_the_first_agent_is_remembered(root: Path) -> None:
-    disk.laid_out("consents", root)
-    path = root / "state" / "agents.json"
-    path.write_text(path.read_text().replace("<boot>", system.boot()))
-    before = path.read_bytes()
-    agents = Agents(root / "state")
-    agents.begin()
-    found = agents.identified(None)
-    assert (found.earliest, found.earliest_what) == (1250.5, "Copilot CLI")
-    assert path.read_bytes() == before
 
 
 # Files that people edit, too

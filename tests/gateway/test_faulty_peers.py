@@ -142,10 +142,6 @@ async def test_without_descriptors_those_who_are_there_go_on_and_others_come_lat
             provider = await Provider.bind(gateway.url, gateway.token, session="s1", end=end)
             # What it does with a session's beginning is done.
             await seen.until(lambda: seen.waiting and seen.asks, "the folder's programs ask")
-            noted = gateway.home.tapui / "agents.json"
-            await seen.until(
-                lambda: noted.exists() and "greeter" in noted.read_text(), "the provider is noted"
-            )
             process = psutil.Process(gateway.pid)
             used = process.num_fds()
             most = used + 2 * OWN

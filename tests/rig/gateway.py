@@ -122,6 +122,8 @@ class Home:
         return done
 
 
+TAKES = '[approvals]\nnew-terminals = "take"\n'
+"""Settings: shells of terminals are taken as if the person had let them in."""
 PERSON = {"TAPUI_APPROVALS_COMMAND_LINE": "person"}
 """The environment of a gateway that takes what the person sends alone."""
 

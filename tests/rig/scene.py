@@ -1,14 +1,13 @@
 """The person at the machine, and an agent on it: terminals, a gateway in one of them, a session.
 
-The tmux server of a test is the person's. A played agent is the foreground program of a terminal
-that was opened before it, as Copilot is; what wants to answer is a real process, which leaves what
-came of it in a folder.
+The tmux server of a test is the person's. The gateway asks on its own terminal, as `tapui serve`
+does. A played agent is the foreground program of a terminal, as Copilot is; what wants to answer is
+a real process, which leaves what came of it in a folder.
 """
 
 import contextlib
 import itertools
 import json
-import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -20,9 +19,8 @@ from typing import Any, Literal, Self
 
 import psutil
 
-from tapui.runtime.processes.sights import system
 from tests.rig import escapes, played_agent, raw_client
-from tests.rig.gateway import Home, tapui_argv
+from tests.rig.gateway import Home
 from tests.rig.peers import Host, Json, Peer
 from tests.rig.processes import has_ended
 from tests.rig.tmux import Screen, Tmux
@@ -32,10 +30,6 @@ WITHIN = HUNG
 Fate = Literal["refused", "taken", "asked", "ended"]
 ASKED = ("terminal", "command")
 """Kinds of approvals that let a process answer."""
-
-
-def _tick() -> int:
-    return int(system.now() * os.sysconf("SC_CLK_TCK"))
 
 
 def python(module: Any, *args: str) -> str:
@@ -124,7 +118,7 @@ class Terminal:
 class Scene:
     """One gateway with what a test needs around it; used as an async context manager.
 
-    `person` is a terminal that was opened before the agent.
+    `person` is a terminal whose shell the person lets in.
     """
 
     def __init__(self, home: Home, tmux: Tmux, settings: str = "") -> None:
@@ -133,15 +127,13 @@ class Scene:
         home.settle(settings)
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
-        self._watching: int | None = None
-        """The number of the command that is the tower, while there is one."""
         self._agents: list[psutil.Process] = []
         self.events: list[Json] = []
 
     async def __aenter__(self) -> Self:
         self.person = self.open_terminal()
         self._for_agent = self.open_terminal()
-        self._for_tower = self.open_terminal()
+        self._for_gateway = self.open_terminal()
         self.start_gateway()
         await self.connect()
         return self
@@ -197,20 +189,56 @@ class Scene:
         terminal.screen.type(f"export {exports}; clear\n")
         terminal.screen.wait_for("\\Aready")
 
-    async def person_answers(self, approval: str, decision: str = "deny") -> None:
-        """Answer from the person's terminal; the gateway takes it."""
-        assert await self.person.run(f"tapui {decision} {approval}") == 0
+    async def let_in(self, terminal: Terminal) -> None:
+        """Let the shell of a terminal in: it answers once."""
+        attempt = self.expected(await self.request())
+        number = terminal.enter(f"tapui deny {attempt.approval}")
+        verdict = await self.verdict(attempt)
+        assert (verdict.fate, verdict.kind) == ("asked", "terminal"), verdict
+        await self.answer(verdict)
+        assert await terminal.ended(number) == 0
+        assert (await self.host.expect("approval.answer"))["decision"] == "deny"
+
+    async def answer(self, verdict: Verdict, key: str = "y") -> None:
+        """Answer what the gateway asks on its own terminal, which takes no answer at first."""
+        asked = str(verdict.seen["id"])
+
+        async def pressed() -> bool:
+            self._for_gateway.screen.keys(key, "Enter")
+            try:
+                return await until_async(lambda: self._is_settled(asked), within=1, what=key)
+            except AssertionError:
+                return False
+
+        while not await pressed():
+            assert not self._for_gateway.screen.is_dead
+
+    def _is_settled(self, approval: str) -> bool:
+        self.look()
+        return any(
+            one["kind"] == "approval.decided" and one["approval"]["id"] == approval
+            for one in self.events
+        )
+
+    async def give_up(self, verdict: Verdict) -> None:
+        """End the process that waits for an answer."""
+        with contextlib.suppress(psutil.NoSuchProcess):
+            psutil.Process(int(verdict.seen["detail"]["line"][0].rpartition(" ")[2])).kill()
+        asked = str(verdict.seen["id"])
+        await self.event(
+            lambda one: one["kind"] == "approval.withdrawn" and one["approval"]["id"] == asked,
+            f"{asked} is withdrawn",
+        )
 
     # The gateway
 
-    def start_gateway(self) -> None:
-        """Start it in a terminal of its own, as the person does."""
-        self._gateway_terminal = self.tmux.start(
-            tapui_argv("serve", "--port", "0", "--no-attach"),
-            env=self.home.env(),
-            cwd=self.home.root,
+    def start_gateway(self, *more: str) -> None:
+        """Start it in a shell of its own, as the person does."""
+        words = " ".join(("serve", "--port", "0", "--no-attach", *more))
+        self._for_gateway.enter(f"clear; tapui {words}")
+        self.gateway: Json = until(
+            self._announced, within=WITHIN, what=self._for_gateway.screen.text
         )
-        self.gateway: Json = until(self._announced, within=WITHIN, what=self._gateway_terminal.text)
 
     def _announced(self) -> Json | None:
         for file in self.home.tapui.glob("run/*/gateway.json"):
@@ -237,6 +265,11 @@ class Scene:
         await self.observer.expect("tower.snapshot")
 
     @property
+    def own_shell(self) -> Terminal:
+        """The terminal in whose shell the gateway was started."""
+        return self._for_gateway
+
+    @property
     def url(self) -> str:
         """The gateway's address."""
         return str(self.gateway["url"])
@@ -256,37 +289,12 @@ class Scene:
         """The token of hosts and towers."""
         return Path(self.internal_token_file).read_text().strip()
 
-    async def attach_tower(self) -> None:
-        """Let a tower of the person's watch from now on, in a terminal opened before the agent."""
-        watching = self.raw_client("unix", "tower", "tower", "-")
-        self._watching = self._for_tower.enter(f"clear; {watching}")
-        await self._for_tower.screen.seen("^tower.snapshot", within=WITHIN)
-
-    @property
-    def tower_pid(self) -> int:
-        """The process of the tower that watches."""
-        below = psutil.Process(self._for_tower.screen.pid).children(recursive=True)
-        return below[-1].pid
-
-    async def detach_tower(self) -> None:
-        """End it, if there is one."""
-        if self._watching is not None:
-            self._for_tower.screen.keys("C-c")
-            await self._for_tower.ended(self._watching)
-            self._watching = None
-
     # The agent
 
     async def start_process(self, name: str, terminal: Terminal | None = None) -> Path:
-        """Start a played agent in the foreground of a terminal; return its folder.
-
-        The terminal is one that was opened first of all, unless another is given.
-        """
+        """Start a played agent in the foreground of a terminal; return its folder."""
         folder = self.home.root / name
         folder.mkdir()
-        # Starts are counted in ticks of 10 ms: what was opened in the same one is not older.
-        before = _tick()
-        await until_async(lambda: _tick() > before, what="a tick later")
         (terminal or self._for_agent).enter(python(played_agent, str(folder)))
         await until_async((folder / "pid").exists, within=WITHIN, what="the agent runs")
         self._agents.append(psutil.Process(self.pid_of(folder)))
@@ -433,7 +441,7 @@ class Scene:
 
     def _story(self) -> str:
         kinds = [(one["kind"], one.get("refused")) for one in self.events[-6:]]
-        return f"the last events: {kinds}; the gateway:\n{self._gateway_terminal.text()}"
+        return f"the last events: {kinds}; the gateway:\n{self._for_gateway.screen.text()}"
 
 
 def _verdict(event: Json, approval: str) -> Verdict | None:

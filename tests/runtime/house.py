@@ -10,7 +10,6 @@ from tapui.core.gateway import Gateway
 from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN
 from tapui.records.journal import Journal
-from tapui.runtime.agents import Agents
 from tapui.runtime.system import RegexMatcher, SystemIds
 from tapui.runtime.turn import LoopTurn
 from tapui.settings.settings import Answering, Records, Settings
@@ -90,7 +89,6 @@ class House:
             ids,
             asyncio.get_running_loop(),
             on_stop=lambda: self.stops.append(None),
-            agents=Agents(state),
             persist_dir=persist_dir or (lambda name: state / name),
         )
 

@@ -23,10 +23,8 @@ from tapui.core.effects import (
     Copied,
     CopyFile,
     Effect,
-    Identified,
     NotCopied,
     Send,
-    Sight,
 )
 from tapui.core.model import Way
 from tapui.home.local_socket import Peer
@@ -39,7 +37,6 @@ from tapui.records.record_file import Handle
 from tapui.records.syncer import Syncer
 from tapui.runtime import askers, disk_work, tasks
 from tapui.runtime import turn as turn_module
-from tapui.runtime.agents import Agents
 from tapui.runtime.processes import sights
 from tapui.runtime.processes.status import Status
 from tapui.runtime.turn import LoopTurn
@@ -49,7 +46,7 @@ from tapui.wire.errors import CallError
 from tapui.wire.events import Entry
 from tapui.wire.message import Message
 from tapui.wire.tower import InspectLines, TowerSnapshot
-from tests.core.harness import PERSON, CountingIds
+from tests.core.harness import NOW, PERSON, CountingIds
 from tests.simulator.inside import InsideHost, InsideProvider, InsideTower, SpoiltPort
 from tests.simulator.world import Link, World
 
@@ -62,22 +59,16 @@ _quiet.propagate = False
 _quiet.addHandler(logging.NullHandler())
 
 
-class NoAgents(Agents):
-    """Sees the person behind every tower, though all sockets have one process here."""
-
-    def note(self, pid: int, what: str, is_still: Callable[[], bool] = lambda: True) -> None:
-        pass
-
-    def identified(self, sight: Sight | None) -> Identified:
-        return Identified(sight)
-
-
 def _status(pid: int) -> Status | None:
     """Find the process behind every socket, and no other one."""
     person = PERSON.line[0]
     if pid != person.pid:
         return None
     return Status(pid, person.name, 4020, pid, 4020, 1, pid, person.start)
+
+
+def _no_agent(_pid: int) -> None:
+    """Find no agent: all sockets have one process here."""
 
 
 class FollowingIds(CountingIds):
@@ -385,6 +376,7 @@ class ShellWorld(World):
             (disk_work, "_log", _quiet),
             (tasks, "_log", _quiet),
             (askers, "look", lambda _pid: PERSON),
+            (askers, "system", SimpleNamespace(status=_no_agent, now=lambda: NOW)),
             (sights, "system", SimpleNamespace(status=_status)),
             (turn_module, "_log", _quiet),
             (journal_module, "_log", _quiet),
@@ -401,7 +393,6 @@ class ShellWorld(World):
             FollowingIds(),  # type: ignore[arg-type]
             self.loop,  # type: ignore[arg-type]
             on_stop=lambda: None,
-            agents=NoAgents(self.folder),
             persist_dir=self._make_folder,
         )
         self.shell.on_turn = self._looks

@@ -30,6 +30,7 @@ from tapui.core.effects import (
 from tapui.core.gateway import Gateway
 from tapui.core.hooks.matching import PatternError
 from tapui.core.model import Standing
+from tapui.core.trust.person import shell_of
 from tapui.secret import Secret
 from tapui.settings.settings import Settings, Timeouts
 from tapui.tools.builtin import BuiltinTools
@@ -167,6 +168,7 @@ class World:
             matcher=PlainMatcher(),
             provider_token=PROVIDER_TOKEN,
             internal_token=INTERNAL_TOKEN,
+            shell=shell_of(PERSON),
         )
         self.links: dict[ConnectionId, Link] = {}
         self.trace: deque[tuple[float, str, tuple[object, ...]]] = deque(maxlen=TRACE)

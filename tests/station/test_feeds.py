@@ -15,7 +15,7 @@ from tapui.tower.app.feed import Feed
 from tapui.wire.codec import encode
 from tapui.wire.events import Entry, SessionHappened
 from tapui.wire.message import Message
-from tapui.wire.tower import Notice, StreamLines, StreamRead, TowerSnapshot
+from tapui.wire.tower import Notice, StreamLines, StreamRead, TowerJudged, TowerSnapshot
 from tests.rig.peers import Host, Provider, Tower
 from tests.rig.waiting import HUNG, until_async
 from tests.station.running import Behind
@@ -50,7 +50,7 @@ class Watched:
         entries: list[Entry] = []
         while sum(isinstance(one.event, SessionHappened) for one in entries) < count:
             item = await self.take()
-            if isinstance(item, Notice):
+            if isinstance(item, (Notice, TowerJudged)):
                 continue  # about the test's own process, when it has been looked at
             assert isinstance(item, list), item
             entries += item

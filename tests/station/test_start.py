@@ -56,7 +56,6 @@ def descriptors() -> int:
     return len(list(Path("/proc/self/fd").iterdir()))
 
 
-@pytest.mark.expects_error_log("agents.json cannot be")
 async def test_whatever_fails_at_a_start_nothing_is_left_behind(tmp_path: Path) -> None:
     warm = RunningGateway(options_in(tmp_path / "warm"), told_nobody, lambda: None)
     await warm.start()

@@ -23,10 +23,10 @@ from tapui.authoring.dev.signals import (
     ProviderWaits,
     Signal,
 )
+from tapui.invocation import INSIDE
 from tapui.provider.link import Dial
 from tapui.runtime.children.channel import Channel
 from tapui.runtime.children.child import Child, Command, Ended, OnLine
-from tapui.runtime.processes.status import INSIDE
 from tapui.secret import Secret
 from tapui.wire.message import Message
 from tapui.wire.provider import FromProvider

@@ -13,8 +13,7 @@ from tapui.home.accounts import PortConsent, other_people
 from tapui.home.paths import Home
 from tapui.hosts.copilot.connection import NO_CLI
 from tapui.hosts.copilot.install.own_files import ExtensionFile, is_experimental
-from tapui.invocation import command
-from tapui.runtime.processes.status import INSIDE
+from tapui.invocation import INSIDE, command
 
 COMMANDS = """
 30 copilot: start Copilot CLI so that tapui can attach to it

@@ -35,6 +35,11 @@ class Connections:
         """Return the towers at which a person sits."""
         return [one for one in self.of_standing(Standing.TOWER) if one.is_interactive]
 
+    def asking(self) -> list[Connection]:
+        """Return the connections at which the person can be asked: towers, and the terminal of
+        `tapui serve`."""
+        return [one for one in self.of_standing(Standing.TOWER) if one.asks]
+
     def refuse(self, connection: Connection, error: WireError) -> None:
         """Answer a refused message; a fatal code closes the connection."""
         provider = connection.provider

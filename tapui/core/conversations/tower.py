@@ -30,6 +30,7 @@ from tapui.wire.tower import (
     ApprovalDecide,
     ApprovalReveal,
     CallCancel,
+    GatewayStart,
     GatewayStop,
     InjectsResume,
     ProviderDisconnect,
@@ -64,6 +65,7 @@ class TowerConversation(CorePart):
     emitters: Emitters
     guard: PersonGuard
     places: Places
+    started: GatewayStart | None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -77,12 +79,14 @@ class TowerConversation(CorePart):
             raise WireError(ErrorCode.UNAUTHORIZED, "tower.hello needs the internal token")
         connection.standing = Standing.TOWER
         connection.name = message.name or "tower"
-        connection.is_interactive = message.role != "client"
+        connection.is_interactive = message.role in (None, "tower")
+        connection.asks = connection.is_interactive
+        connection.is_inside = message.is_inside
         if not connection.is_counted:
-            connection.by = YOU
+            connection.by, connection.asks = YOU, message.role != "client"
         self.snapshot(connection)
         if connection.is_interactive:
-            self.guard.look_at(connection)
+            self.guard.look_at(connection, message)
             self._count(but=connection)
 
     def snapshot(self, connection: Connection) -> None:
@@ -98,6 +102,7 @@ class TowerConversation(CorePart):
                 len(towers),
                 is_first=towers[:1] == [connection],
                 places=self.places.taken(),
+                started=self.started,
             ),
         )
 
@@ -105,7 +110,7 @@ class TowerConversation(CorePart):
         self.watchers.pop(connection.id, None)
         self.starts.tower_gone(connection)
         if connection.is_interactive:
-            connection.is_interactive = False
+            connection.is_interactive = connection.asks = False
             self._count(but=connection)
             self.pairings.open_into_timeline()
             self.modes.tower_gone()

@@ -6,23 +6,23 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from msgspec.structs import replace
-
 from tapui.core.approvals.approvals import Approvals, Decided, WaitingApproval
 from tapui.core.context import CorePart
 from tapui.core.conversations.connections import Connections
 from tapui.core.deadlines import SlidingWindow
-from tapui.core.effects import ConnectionId, Identified, Identify, SeenProcess, Sight
+from tapui.core.effects import ConnectionId, Identified, Identify, Sight
 from tapui.core.model import Connection, Standing
 from tapui.core.trust.person import (
     ALWAYS,
     Case,
-    TerminalKey,
+    PersonVerdict,
+    SessionShell,
     asker,
-    inside,
     judge,
+    shell_of,
     short,
-    terminal_key,
+    shown_in,
+    warning,
 )
 from tapui.projection.approvals import request, verb
 from tapui.projection.summary import one_line
@@ -34,14 +34,18 @@ from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.events import CommandAsked
 from tapui.wire.message import Message, ToolAbort, ToolInvoke, ToolOutcome
 from tapui.wire.subjects import UNCHECKED, YOU, Approval, ApprovalKind
-from tapui.wire.tower import CommandWaits
+from tapui.wire.tower import CommandWaits, TowerHello, TowerJudged
 
 Handler = Callable[[Connection, Any], None]
 Need = Literal["person", "no agent", "name"]
 """What a message waits for: that its sender is the person, that it is no agent, or only to be
 recorded with its name."""
 _MAX_LET_IN = 1_000
-"""Terminals of a gateway's life that are remembered, the newest ones."""
+"""Shells of a gateway's life that are remembered, the newest ones."""
+_ADVICE = (
+    "answer in the tower, or in a shell that you let in there "
+    f'(settings: approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +60,28 @@ class Held:
 
 @dataclass(slots=True, eq=False)
 class AskedByCommand:
-    """The subject of an approval that lets a terminal in, or one message through."""
+    """The subject of an approval that lets a shell in, or one message through."""
 
     held: list[Held]
     sight: Sight
-    key: TerminalKey | None
-    """The terminal; None where the person is asked about one message."""
-    by: str
-    """How the sender is recorded where the person approves."""
+    shell: SessionShell | None
+    """None where the person is asked about one message."""
     waiting: WaitingApproval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _JudgedTower:
+    """A further tower, and why it may decide nothing; None for one that may."""
+
+    sight: Sight | None
+    why: str | None
 
 
 @dataclass(slots=True)
 class _Denials:
-    """What the person denied: terminals, and how often of late."""
+    """What the person denied: shells, and how often of late."""
 
-    terminals: dict[TerminalKey, None] = field(default_factory=dict)
+    shells: dict[SessionShell, None] = field(default_factory=dict)
     lately: SlidingWindow = field(
         default_factory=lambda: SlidingWindow(limits.MODEL_DENIALS, limits.MODEL_DENIALS_SECONDS)
     )
@@ -84,18 +94,20 @@ class PersonGuard(CorePart):
     connections: Connections
     approvals: Approvals
     setting: Answering
+    shell: SessionShell | None
+    """The one in which the gateway was started."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self._is_open = self.setting.command_line == ALWAYS
         self._takes_new_terminals = self.setting.new_terminals == "take"
-        self._towers: dict[ConnectionId, SeenProcess] = {}
-        """The processes of the person's towers that stay: none of them is an agent."""
+        self._towers: dict[ConnectionId, _JudgedTower] = {}
+        """Further towers: each is judged once."""
         self._held: dict[ConnectionId, list[Held]] = {}
         """What waits for the one look at the process behind each connection."""
         self._asked: list[AskedByCommand] = []
         """What the person is being asked."""
-        self._let_in: dict[TerminalKey, None] = {}
+        self._let_in: dict[SessionShell, None] = {} if self.shell is None else {self.shell: None}
         self._denied = _Denials()
         self._asker = Connection(0, None, standing=Standing.BUILTIN)
         """Stands for tapui, which asks."""
@@ -118,6 +130,8 @@ class PersonGuard(CorePart):
             elif self._is_open:
                 connection.by = UNCHECKED
                 handler(connection, message)
+            elif need == "person" and connection.id in self._towers:
+                self._settle_tower(Held(connection, message, handler))
             else:
                 self._hold(Held(connection, message, handler, need))
 
@@ -146,10 +160,29 @@ class PersonGuard(CorePart):
 
         return named
 
-    def look_at(self, connection: Connection) -> None:
-        """Find out whether a tower that has come is the person's."""
-        if connection.is_counted and not self._is_open:
-            self._identify(connection.id)
+    def look_at(self, connection: Connection, hello: TowerHello) -> None:
+        """Find out whether a further tower may decide; the person is asked as for a command."""
+        if connection.is_counted and self._is_open:
+            self._judge_tower(connection, None, None)
+        elif connection.is_counted:
+            self._hold(Held(connection, hello, _nothing))
+
+    def _judge_tower(self, connection: Connection, sight: Sight | None, why: str | None) -> None:
+        self._towers[connection.id] = _JudgedTower(sight, why)
+        self._out.send(connection.id, TowerJudged(why is None, why))
+
+    def _settle_tower(self, held: Held) -> None:
+        """Take or refuse what a tower sends that was judged."""
+        judged = self._towers[held.connection.id]
+        if judged.why is None:
+            self._take([held], judged.sight)
+        else:
+            self._refuse([held], judged.sight, judged.why)
+
+    def is_persons(self, tower: Connection) -> bool:
+        """Return whether what a tower decides counts."""
+        judged = self._towers.get(tower.id)
+        return not tower.is_counted or (judged is not None and judged.why is None)
 
     def _hold(self, held: Held) -> None:
         connection = held.connection
@@ -207,28 +240,36 @@ class PersonGuard(CorePart):
         held = self._held.pop(number, [])
         if connection is None or not connection.is_open:
             return
-        towers = {(one.pid, one.start) for one in self._towers.values()}
-        agents = tuple(one for one in found.agents if (one.pid, one.start) not in towers)
-        found = replace(found, agents=agents)
         judged = judge(found, self._let_in)
-        connection.by = YOU if judged.case is Case.TAKEN else _words(found)
+        if connection.is_inside and judged.case is not Case.REFUSED:
+            judged = PersonVerdict(Case.REFUSED, "it was started for an agent", is_inside=True)
         case, why, sight = judged.case, judged.why, found.sight
-        if case is Case.TAKEN and sight is not None and connection.is_interactive:
-            self._towers[connection.id] = sight.line[0]
+        if case is Case.SHELL and self._takes_new_terminals and sight is not None:
+            judged = judge(found, (shell_of(sight),))
+            case, why, words = judged.case, judged.why, f"{_words(sight)}, not let in"
+        else:
+            words = YOU if case is Case.TAKEN else _words(sight)
+        connection.by = words
         self._pass([one for one in held if one.need == "name"])
-        if sight is not None and inside(sight, found.agents) is None:
+        if sight is not None and not judged.is_inside:
             self._take([one for one in held if one.need == "no agent"], sight)
             held = [one for one in held if one.need == "person"]
         held = [one for one in held if one.need != "name"]
-        if not held:
-            return
-        if case is Case.TERMINAL and self._takes_new_terminals:
-            case = Case.TAKEN
-        if case in (Case.TERMINAL, Case.COMMAND):
+        if hello := [one for one in held if isinstance(one.message, TowerHello)]:
+            held, sent = hello, [one for one in held if one not in hello]
+            self._answer(held, found, case, why)
+            for one in sent:
+                self._settle_tower(one)
+        else:
+            self._answer(held, found, case, why)
+
+    def _answer(self, held: list[Held], found: Identified, case: Case, why: str) -> None:
+        sight = found.sight
+        if case in (Case.SHELL, Case.COMMAND):
             assert sight is not None, "a process that was not found is refused"
             no = self._unaskable(case, sight)
             if no is None:
-                self._ask(held, found, sight, why, is_terminal=case is Case.TERMINAL)
+                self._ask(held, found, sight, why, case)
                 return
             case, why = Case.REFUSED, f"{why}, and {no}"
         if case is Case.REFUSED:
@@ -238,7 +279,10 @@ class PersonGuard(CorePart):
 
     def _take(self, held: list[Held], sight: Sight | None) -> None:
         for one in held:
-            self._tell(one, sight, None)
+            if isinstance(one.message, TowerHello):  # it has decided nothing yet
+                self._judge_tower(one.connection, sight, None)
+            else:
+                self._tell(one, sight, None)
         self._pass(held)
 
     def _pass(self, held: list[Held]) -> None:
@@ -250,13 +294,12 @@ class PersonGuard(CorePart):
                 self.connections.refuse_message(one.connection, error, envelope_of(one.message))
 
     def _refuse(self, held: list[Held], sight: Sight | None, why: str) -> None:
-        advice = (
-            "answer in the tower, or in a terminal that you opened before the first session began "
-            f'(settings: approvals.new-terminals = "take", approvals.command-line = "{ALWAYS}")'
-        )
         for one in held:
+            if isinstance(one.message, TowerHello):
+                self._judge_tower(one.connection, sight, why)
+                continue
             self._tell(one, sight, why)
-            error = WireError(ErrorCode.UNAUTHORIZED, f"{why}; {advice}")
+            error = WireError(ErrorCode.UNAUTHORIZED, f"{why}; {_ADVICE}")
             self.connections.refuse_message(one.connection, error, envelope_of(one.message))
 
     def _tell(self, held: Held, sight: Sight | None, why: str | None) -> None:
@@ -283,10 +326,10 @@ class PersonGuard(CorePart):
 
     def _unaskable(self, case: Case, sight: Sight) -> str | None:
         """Return why the person cannot be asked, or None."""
-        if not any(self._is_persons(tower) for tower in self.connections.interactive_towers()):
-            return "no tower is there in which you could allow it"
-        if case is Case.TERMINAL and terminal_key(sight) in self._denied.terminals:
-            return "you denied this terminal"
+        if not any(map(self.is_persons, self.connections.asking())):
+            return "no tower is there in which you could allow it: stop the gateway, start `tapui`"
+        if case is Case.SHELL and shell_of(sight) in self._denied.shells:
+            return "you refused this shell"
         if self._denied.lately.is_full(self._clock.now):
             minutes = limits.MODEL_DENIALS_SECONDS / 60
             return f"you denied {limits.MODEL_DENIALS} such requests within {minutes:g} minutes"
@@ -294,23 +337,19 @@ class PersonGuard(CorePart):
             return f"{limits.MAX_ASKED_BY_COMMANDS} such requests wait already"
         return None
 
-    @staticmethod
-    def _is_persons(tower: Connection) -> bool:
-        return not tower.is_counted or tower.by == YOU
-
-    def _ask(
-        self, held: list[Held], found: Identified, sight: Sight, why: str, *, is_terminal: bool
-    ) -> None:
-        if is_terminal:
-            key = terminal_key(sight)
-            asked = next((one for one in self._asked if one.key == key), None)
+    def _ask(self, held: list[Held], found: Identified, sight: Sight, why: str, case: Case) -> None:
+        if not held:
+            return
+        if case is Case.SHELL:
+            shell = shell_of(sight)
+            asked = next((one for one in self._asked if one.shell == shell), None)
             if asked is None:
-                asked = AskedByCommand([], sight, key, YOU)
-                self._request(asked, "terminal", self._terminal(held[0], found, sight))
+                asked = AskedByCommand([], sight, shell)
+                self._request(asked, "terminal", self._shell(held[0], found, sight))
             self._wait(asked, held, why)
             return
         for one in held:
-            asked = AskedByCommand([], sight, None, one.connection.by)
+            asked = AskedByCommand([], sight, None)
             self._request(asked, "command", self._command(one, sight, why))
             self._wait(asked, [one], why)
 
@@ -331,13 +370,16 @@ class PersonGuard(CorePart):
         asked.held += held
         for one in held:
             text = f"{why}: waits until you allow it in the tower ({asked.waiting.view.id})"
+            if isinstance(one.message, TowerHello):
+                self._judge_tower(one.connection, asked.sight, text)
+                continue
             self._out.send(
                 one.connection.id,
                 CommandWaits(_wanted(one.message), asked.waiting.view.id, text),
             )
 
-    def _terminal(self, held: Held, found: Identified, sight: Sight) -> dict[str, Any]:
-        leader, holder = sight.leader_line[0], sight.holder_line[:1]
+    def _shell(self, held: Held, found: Identified, sight: Sight) -> dict[str, Any]:
+        leader, shown = sight.leader_line[0], shown_in(sight)
 
         def began(start: float) -> str:
             return self._clock.timestamp(start - found.now)
@@ -346,11 +388,17 @@ class PersonGuard(CorePart):
             "device": short(sight.terminal or ""),
             "program": leader.name,
             "since": began(leader.start),
-            "after": found.earliest_what,
+            "line": [f"{one.name} {one.pid}" for one in sight.line],
+            "above": [
+                {"name": one.name, "pid": one.pid, "since": began(one.start)}
+                for one in sight.leader_line[1:]
+            ],
             **_asked_for(held, self._out.state.approvals),
         }
-        if holder:
-            detail |= {"holder": holder[0].name, "holderSince": began(holder[0].start)}
+        if shown is not None:
+            detail["holder"] = shown.name
+        if (odd := warning(sight, found.now)) is not None:
+            detail["warning"] = odd
         return detail
 
     def _command(self, held: Held, sight: Sight, why: str) -> dict[str, Any]:
@@ -367,12 +415,12 @@ class PersonGuard(CorePart):
         asked: AskedByCommand = decided.waiting.subject
         if decided.verdict != "approve":
             self._denied.lately.take(self._clock.now)
-            if asked.key is not None:
-                _remember(self._denied.terminals, asked.key)
+            if asked.shell is not None:
+                _remember(self._denied.shells, asked.shell)
             self._settle(asked, decided.reason or "you denied it in the tower")
             return
-        if asked.key is not None:
-            _remember(self._let_in, asked.key)
+        if asked.shell is not None:
+            _remember(self._let_in, asked.shell)
         self._settle(asked, None)
 
     def _expired(self, waiting: WaitingApproval) -> None:
@@ -384,10 +432,11 @@ class PersonGuard(CorePart):
         held = [one for one in asked.held if one.connection.is_open]
         if why is not None:
             self._refuse(held, asked.sight, why)
-            return
-        for one in held:
-            one.connection.by = asked.by
-        self._take(held, asked.sight)
+        elif asked.shell is None:
+            self._take(held, asked.sight)
+        else:  # its shell may have ended, and another program may stand between
+            for one in held:
+                self._hold(one)
 
 
 def _asked_for(held: Held, approvals: Mapping[str, Approval]) -> dict[str, Any]:
@@ -412,20 +461,22 @@ def _wanted(message: Message) -> str:
     return str(message.__struct_config__.tag)
 
 
-def _remember(keys: dict[TerminalKey, None], key: TerminalKey) -> None:
+def _nothing(_connection: Connection, _message: Message) -> None:
+    """A further tower was let in: what it sends is taken from now on."""
+
+
+def _remember(keys: dict[SessionShell, None], key: SessionShell) -> None:
     keys[key] = None
     if len(keys) > _MAX_LET_IN:
         del keys[next(iter(keys))]
 
 
-def _words(found: Identified) -> str:
+def _words(sight: Sight | None) -> str:
     """Return how a connection that is not the person's own is recorded."""
-    sight = found.sight
     if sight is None:
         return "an unknown process"
-    first = sight.line[0]
+    first, shown = sight.line[0], shown_in(sight)
+    process = f"process {first.pid} ({first.name})"
     if sight.terminal is None:
-        return f"process {first.pid} ({first.name})"
-    holder = f" ({sight.holder_line[0].name})" if sight.holder_line else ""
-    after = f", opened after {found.earliest_what} began" if found.earliest_what else ""
-    return f"process {first.pid} ({first.name}) from {short(sight.terminal)}{holder}{after}"
+        return process
+    return f"{process} from {short(sight.terminal)}{f' ({shown.name})' if shown else ''}"

@@ -1,12 +1,12 @@
 """Who is the person: the rule for a connection that answers, sends, starts or grants.
 
-Programs of one user cannot be walled off from each other, but they can be told apart by what they
-cannot choose: their ancestors, their terminal, and when these began. A process cannot enter the
-session of an older process, so a terminal whose session began before the first agent is the
-person's. A name never lets a process in; some names have it asked about.
+Answers come from the tower, and from shells that the person let in. Programs of one user cannot be
+walled off from each other, but a process does not choose its session's leader, its parents and the
+foreground group of its terminal. A name never lets a process in; some have it refused, or asked
+about with a word of warning.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -20,10 +20,13 @@ _FIRST = 1
 _MANAGERS = frozenset({"systemd", "launchd"})
 """Names of user managers, which adopt orphans as the first process does. A program that takes such
 a name is only asked about more often."""
-
-_CLIENTS = ("tmux", "screen", "zellij")
-"""How the names of multiplexers' clients begin. Below its own client a multiplexer starts what it
-was told to lock the screen with, and any process of the user can tell it."""
+YOUNG = 60.0
+"""Seconds: a shell that is younger is shown with a warning."""
+_DRIVERS = (
+    *("script", "expect", "gdb", "lldb", "strace", "ltrace", "rr"),
+    *("python", "pypy", "perl", "ruby", "node", "php", "lua", "tclsh", "java"),
+)
+"""How the names of programs begin that type into a shell below them, or run its code."""
 
 
 class Case(StrEnum):
@@ -31,18 +34,17 @@ class Case(StrEnum):
 
     REFUSED = "refused"
     TAKEN = "taken"
-    TERMINAL = "terminal"
-    """The person is asked once for this terminal."""
+    SHELL = "shell"
+    """The person is asked once for this shell."""
     COMMAND = "command"
     """The person is asked for this one message."""
 
 
 @dataclass(frozen=True, slots=True)
-class TerminalKey:
-    """A terminal while it is open: its device and the leader of its session."""
+class SessionShell:
+    """The leader of a session: a shell, for as long as it lives."""
 
-    device: str
-    leader: int
+    pid: int
     start: float
 
 
@@ -52,47 +54,39 @@ class PersonVerdict:
 
     case: Case
     why: str = ""
+    is_inside: bool = False
+    """Whether it is refused as an agent's."""
 
 
-def judge(found: Identified, let_in: Container[TerminalKey]) -> PersonVerdict:
-    """Return the first case that fits. `let_in` are the terminals that the person let in."""
+def judge(found: Identified, let_in: Container[SessionShell | None]) -> PersonVerdict:
+    """Return the first case that fits. `let_in` are the shells that the person let in."""
     sight = found.sight
     if sight is None:
         return PersonVerdict(Case.REFUSED, "it cannot be found out which process asks")
-    why = inside(sight, found.agents)
+    shell = shell_of(sight)
+    agents = (one for one in found.agents if SessionShell(one.pid, one.start) not in let_in)
+    why = inside(sight, agents)
     if why is not None:
-        return PersonVerdict(Case.REFUSED, why)
+        return PersonVerdict(Case.REFUSED, why, is_inside=True)
     process = f"process {sight.line[0].pid}"
     if sight.terminal is None:
         return PersonVerdict(Case.REFUSED, f"{process} has no terminal")
-    if not _is_whole(sight):
-        return PersonVerdict(
-            Case.COMMAND, f"{process} was not started by the shell of its terminal, or outlived it"
-        )
-    agent = next((one for one in found.agents if one.session == sight.session), None)
-    if agent is not None:
-        # What it starts can look like a child of the shell: by CLONE_PARENT, or below a subreaper.
-        return PersonVerdict(
-            Case.COMMAND, f"{agent.what} (process {agent.pid}) runs in the terminal of {process}"
-        )
-    client = next((one for one in _within(sight) if one.name.startswith(_CLIENTS)), None)
-    if client is not None:
-        return PersonVerdict(
-            Case.COMMAND, f"{process} was started by {client.name} (process {client.pid}), no shell"
-        )
-    if sight.group != sight.foreground:
-        return PersonVerdict(Case.COMMAND, f"{process} runs in the background of its terminal")
-    if terminal_key(sight) in let_in or _is_older(sight, found.earliest):
-        return PersonVerdict(Case.TAKEN)
-    return PersonVerdict(
-        Case.TERMINAL, f"{short(sight.terminal)} was opened after {found.earliest_what} began"
-    )
+    if shell is None:
+        return PersonVerdict(Case.COMMAND, f"the shell of {process} has ended")
+    if shell not in let_in:
+        leader = sight.leader_line[0]
+        words = f"{leader.name} (process {leader.pid}) on {short(sight.terminal)}"
+        return PersonVerdict(Case.SHELL, f"{words} was not let in")
+    why = _why_indirect(sight)
+    return PersonVerdict(Case.TAKEN) if why is None else PersonVerdict(Case.COMMAND, why)
 
 
-def terminal_key(sight: Sight) -> TerminalKey:
-    """Return the key of the terminal of a process whose line is whole."""
+def shell_of(sight: Sight) -> SessionShell | None:
+    """Return the leader of a process's session on its terminal; None where it has ended."""
+    if sight.terminal is None or not sight.leader_line:
+        return None
     leader = sight.leader_line[0]
-    return TerminalKey(sight.terminal or "", leader.pid, leader.start)
+    return SessionShell(leader.pid, leader.start)
 
 
 def asker(sight: Sight) -> Asker:
@@ -108,46 +102,62 @@ def short(device: str) -> str:
     return device.removeprefix("/dev/")
 
 
-def inside(sight: Sight, agents: tuple[AgentProcess, ...]) -> str | None:
-    """Return why the process counts as an agent's, or None."""
+def shown_in(sight: Sight) -> SeenProcess | None:
+    """Return the program that shows the terminal, as far as it started the shell."""
+    above = sight.leader_line[1:2]
+    return above[0] if above and not _adopts(above[0]) else None
+
+
+def warning(sight: Sight, now: float) -> str | None:
+    """Return what is odd about the shell of a process, in words; `now` in seconds since boot."""
+    leader, *above = sight.leader_line
+    driver = next((one for one in above if one.name.startswith(_DRIVERS)), None)
+    if driver is not None:
+        return f"below {driver.name} (process {driver.pid}), which can type into it"
+    if leader.start > now - YOUNG:
+        return f"opened less than {YOUNG:g} seconds ago"
+    return None
+
+
+def inside(sight: Sight, agents: Iterable[AgentProcess]) -> str | None:
+    """Return why the process counts as an agent's, or None. What is not known here is asked about:
+    this only gives the refusal its reason."""
     known = {(one.pid, one.start): one for one in agents}
     process = f"process {sight.line[0].pid}"
     for line, how in (
         (sight.line, f"{process} was started by"),
         (sight.leader_line, f"the terminal of {process} was opened by"),
-        (sight.holder_line, f"the terminal of {process} was opened by"),
     ):
         for one in line:
             agent = known.get((one.pid, one.start))
             if agent is not None:
                 return f"{how} {agent.what} (process {agent.pid})"
-    for agent in agents:
-        if agent.group == sight.group:
-            return f"{process} was started together with {agent.what} (process {agent.pid})"
-        if sight.terminal is not None and agent.group == sight.foreground:
-            return f"{agent.what} (process {agent.pid}) has the terminal of {process}"
     if sight.marked is not None:
         return f"{process} was started for an agent (process {sight.marked.pid} is marked as such)"
     return None
 
 
-def _is_whole(sight: Sight) -> bool:
-    """Return whether the line leads from the process to its session's leader without a gap.
-
-    A parent that began after its child is not the one that started it: the first parent has ended,
-    and the process was given to another one.
-    """
+def _why_indirect(sight: Sight) -> str | None:
+    """Return why a process is not what its shell has started in the foreground, or None."""
+    asks, process = sight.line[0], f"process {sight.line[0].pid}"
+    if sight.group != sight.foreground:
+        return f"{process} runs in the background of its terminal"
+    between: list[SeenProcess] = []
     for child, parent in zip(sight.line, (*sight.line[1:], None), strict=True):
         if child.pid == sight.session:
-            return bool(sight.leader_line)
+            break
+        between.append(child)
+        # A parent that began after its child was given it: the first parent has ended.
         if parent is None or parent.start > child.start or _adopts(parent):
-            return False
-    return False
-
-
-def _within(sight: Sight) -> tuple[SeenProcess, ...]:
-    """Return the part of a whole line that is in the session, its leader included."""
-    return sight.line[: [one.pid for one in sight.line].index(sight.session) + 1]
+            return f"{process} was not started by the shell of its terminal, or outlived it"
+    else:
+        return f"{process} was not started by the shell of its terminal"
+    if not asks.is_tapui:
+        return f"{process} ({asks.name}) is no command of tapui's"
+    other = next((one for one in between if not one.is_tapui), None)
+    if other is not None:
+        return f"{process} was started by {other.name} (process {other.pid}), no shell"
+    return None
 
 
 def _adopts(parent: SeenProcess) -> bool:
@@ -157,17 +167,3 @@ def _adopts(parent: SeenProcess) -> bool:
     told from orphans, which can put themselves into the foreground (`tcsetpgrp`).
     """
     return parent.pid == _FIRST or parent.name in _MANAGERS
-
-
-def _is_older(sight: Sight, earliest: float | None) -> bool:
-    """Return whether the terminal is older than every agent."""
-    if earliest is None:
-        return True
-    if not sight.leader_line or sight.leader_line[0].start >= earliest:
-        return False
-    # The holder is above the leader that it has started. An old process elsewhere was handed the
-    # other end, and so may an old leader without a terminal have been given this one.
-    if not sight.holder_line or sight.holder_line[0] not in sight.leader_line[1:]:
-        return False
-    holder = sight.holder_line[0]
-    return holder.uid == 0 or holder.start < earliest

@@ -19,8 +19,8 @@ from pathlib import Path
 from tapui.emitters.runner.messages import (
     RunStart,
 )
+from tapui.invocation import INSIDE
 from tapui.runtime.processes.reaping import die_with_parent, signal_group
-from tapui.runtime.processes.status import INSIDE
 
 MARK = "TAP_RUN"
 """The variable that a run's processes bear: the helper's mark, `/`, the run's id."""

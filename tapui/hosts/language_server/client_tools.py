@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path, reason
-from tapui.runtime.processes.status import INSIDE
+from tapui.invocation import INSIDE
 
 CREATE, EDIT, RUN = "create_file", "insert_edit_into_file", "run_in_terminal"
 WRITERS = frozenset({CREATE, EDIT, "replace_string_in_file", "apply_patch"})

@@ -16,7 +16,7 @@ from typing import Any
 from tapui import __version__
 from tapui.hosts.language_server.open_files import uri_of
 from tapui.hosts.port import Report
-from tapui.invocation import command
+from tapui.invocation import INSIDE, command
 from tapui.jsonrpc.connection import (
     OnNotification,
     OnRequest,
@@ -26,7 +26,6 @@ from tapui.jsonrpc.connection import (
 )
 from tapui.runtime.children.lines import LastWords
 from tapui.runtime.processes.reaping import signal_group
-from tapui.runtime.processes.status import INSIDE
 from tapui.text import cut
 
 MAX_MESSAGE = 32 * 1024 * 1024

@@ -20,9 +20,9 @@ import mcp_types as types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
+from tapui.invocation import INSIDE
 from tapui.mcp_servers.bridge.output import ServerOutput, printed, read_lines
 from tapui.runtime.children.lines import LineSplitter, LongLine
-from tapui.runtime.processes.status import INSIDE
 from tapui.secret import Secret
 
 if TYPE_CHECKING:

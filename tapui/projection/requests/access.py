@@ -28,6 +28,7 @@ _WANTED = {
     "session.set": "change session",
     "session.end": "end session",
     "session.start": "start a session",
+    "tower.hello": "decide as a tower",
     "provider.move": "move a provider to session",
     "injects.resume": "release held messages in session",
     "token.mint": "make a token for session",
@@ -130,33 +131,41 @@ class _WantsToAnswer(RequestKind):
 
 
 class TerminalRequest(_WantsToAnswer):
-    """A terminal that was opened after a session began: it may be an agent's."""
+    """A shell that the person has not let in: it may be an agent's."""
 
-    word = "terminal"
+    word = "shell"
     verb_word = "let in"
-    notice = "a new terminal wants to answer for you"
+    notice = "a shell wants to answer for you"
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
-        """Return what runs in it: `zsh in tmux, opened after s1 began`."""
+        """Return what it is: `zsh in tmux wants to answer`."""
         holder = f" in {detail['holder']}" if detail.get("holder") else ""
-        return f"{detail.get('program')}{holder}, opened after {detail.get('after')} began"
+        return f"{detail.get('program')}{holder} wants to answer"
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
-        yours = "it is yours: let it in until it closes"
-        return [Option("allow", yours, "lets the terminal in"), DENY]
+        yours = "it is yours: let this shell in until it closes"
+        return [Option("allow", yours, "lets the shell in"), DENY]
 
     def remarks(self, context: RequestContext, approval: Approval) -> list[Paragraph]:
         detail = detail_of(approval)
-        found = [f"{detail.get('device')}, opened {context.date(str(detail.get('since')))}"]
-        if detail.get("holder"):
-            since = context.date(str(detail.get("holderSince")))
-            found.append(f"by {detail['holder']}, which runs since {since}")
+        warning, programs = detail.get("warning"), detail.get("above")
+        above = programs if isinstance(programs, list) else []
+        opened = context.date(str(detail.get("since")))
         return [
             *super().remarks(context, approval),
-            value(", ".join(found)),
+            *([Paragraph(str(warning), "warning")] if warning else []),
+            value(f"{detail.get('device')}: {detail.get('program')}, opened {opened}"),
+            *(value(_program_words(one, context), "muted") for one in above),
             value(f"it wants to {_wanted_words(detail)}, with {detail.get('command')}"),
-            Paragraph("An agent can open a terminal too: allow only one that you opened.", "muted"),
+            Paragraph("An agent can open a shell too: let in only one that you opened.", "muted"),
         ]
+
+
+def _program_words(program: object, context: RequestContext) -> str:
+    """Return a program above a shell: `below tmux: server 801, since 2026-11-30 20:07:11`."""
+    found = program if isinstance(program, dict) else {}
+    since = context.date(str(found.get("since")))
+    return f"below {found.get('name')} {found.get('pid')}, since {since}"
 
 
 class CommandRequest(_WantsToAnswer):

@@ -6,10 +6,12 @@ which was opened later has no name there.
 
 import contextlib
 import os
+import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator
 
-from tapui.runtime.processes.status import MARKS, Status
+from tapui.invocation import MARKS
+from tapui.runtime.processes.status import Address, Status
 
 _MARKS = tuple(f"{name}=".encode() for name in MARKS)
 _MAX_ENVIRONMENT = 4 * 1024 * 1024
@@ -17,8 +19,8 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _PTS = range(136, 144)
 """Major device numbers of pseudo-terminals; each has 256 of them."""
 _TTY = 4
+_MAX_ARGV = 16 * 1024
 _ENDED = (FileNotFoundError, ProcessLookupError)
-_PTMX = ("/dev/ptmx", "/dev/pts/ptmx")
 
 
 def status(pid: int) -> Status | None:
@@ -60,18 +62,14 @@ def uid(pid: int) -> int:
     return int(text.partition(b"\nUid:")[2].split(None, 1)[0])
 
 
-def program(pid: int) -> str:
-    """Return the name of the file that a process runs; "" where that is not shown."""
+def argv(pid: int) -> list[str]:
+    """Return the command line of a process, as it has it; empty where it has ended."""
     try:
-        path = os.readlink(f"/proc/{pid}/exe")  # noqa: PTH115
-    except OSError:
-        return ""
-    return os.path.basename(path.removesuffix(" (deleted)"))  # noqa: PTH119
-
-
-def children(pid: int) -> Iterator[Status]:
-    """Return the processes whose parent this one is."""
-    return (one for one in map(status, _pids()) if one is not None and one.parent == pid)
+        with open(f"/proc/{pid}/cmdline", "rb") as file:  # noqa: PTH123
+            text = file.read(_MAX_ARGV)
+    except (PermissionError, *_ENDED):
+        return []
+    return text.decode("utf-8", "replace").split("\0")[:-1]
 
 
 def is_marked(pid: int) -> bool:
@@ -95,64 +93,60 @@ def terminal_name(device: int) -> str:
     return f"/dev/tty{minor}" if major == _TTY else f"/dev/char/{major}:{minor}"
 
 
-def holder(leaders: Sequence[Status], first: Status) -> int | None:
-    """Return the process that holds the other end of the terminal of `first`.
+def children(pid: int) -> Iterator[Status]:
+    """Return the processes whose parent this one is."""
+    return (one for one in map(status, _pids()) if one is not None and one.parent == pid)
 
-    It is nearly always above the leader, where it is found by a few files. Otherwise all processes
-    of this user are looked at. The leader's parent stands for the holder where it is root's: a
-    login does not show its files to other users.
+
+def socket_holders(client: Address, ours: Address) -> Iterator[int]:
+    """Return the processes of this user that have the socket `client` open, connected to `ours`,
+    and those that do not show what they have open.
+
+    Reads what all processes of this user have open: not for an event loop.
     """
-    major, minor = os.major(first.terminal), os.minor(first.terminal)
-    if major in _PTS:
-        index = (major - _PTS.start) * 256 + minor
-        place = _devpts(first.pid)
-        for one in leaders[1:]:
-            if _holds(one.pid, index, place):
-                return one.pid
-    parent = leaders[1].pid if len(leaders) > 1 else None
-    is_roots = parent is not None and uid(parent) == 0
-    if major in _PTS and (not is_roots or os.getuid() == 0):
-        owner = next((pid for pid in _pids() if _holds(pid, index, place)), None)
-        if owner is not None:
-            return owner
-    return parent if is_roots else None
+    links = {f"socket:[{inode}]" for inode in _inodes(client, ours)}
+    for pid in _pids() if links else ():
+        if pid != 1 and uid(pid) == os.getuid() and _may_hold(pid, links):
+            yield pid
+
+
+def _may_hold(pid: int, links: Container[str]) -> bool:
+    try:
+        numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - thousands of times
+        for number in numbers:
+            with contextlib.suppress(*_ENDED):  # closed meanwhile
+                if os.readlink(f"/proc/{pid}/fd/{number}") in links:  # noqa: PTH115
+                    return True
+    except PermissionError:
+        return True
+    except _ENDED:
+        pass  # it holds nothing any more
+    return False
+
+
+def _inodes(client: Address, ours: Address) -> Iterator[str]:
+    """Return the inodes of a socket in the kernel's tables: one of IPv6 may have IPv4 addresses."""
+    for table in ("tcp", "tcp6"):
+        ends = [f"{_hex(host, table)}:{port:04X}".encode() for host, port in (client, ours)]
+        with contextlib.suppress(FileNotFoundError), open(f"/proc/net/{table}", "rb") as file:  # noqa: PTH123
+            for line in file:
+                fields = line.split()
+                if fields[1:3] == ends:
+                    yield fields[9].decode()
+
+
+def _hex(host: str, table: str) -> str:
+    """Return an IP address as a table of the kernel has it: words of four bytes, each reversed."""
+    if table == "tcp6" and ":" not in host:
+        host = f"::ffff:{host}"
+    packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
+    return "".join(packed[at : at + 4][::-1].hex() for at in range(0, len(packed), 4)).upper()
 
 
 def _pids() -> list[int]:
     return [int(name) for name in os.listdir("/proc") if name.isdecimal()]  # noqa: PTH208
 
 
-def _holds(pid: int, index: int, place: int | None) -> bool:
-    """Return whether a process holds the master of pseudo-terminal `index` of a devpts."""
-    try:
-        numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - thousands of times
-    except OSError:
-        return False  # another user's, or it has ended
-    for number in numbers:
-        with contextlib.suppress(OSError):  # closed, or its process has ended
-            if os.readlink(f"/proc/{pid}/fd/{number}") not in _PTMX:  # noqa: PTH115
-                continue
-            with open(f"/proc/{pid}/fdinfo/{number}", "rb") as file:  # noqa: PTH123
-                text = file.read(4_096)
-            if int(text.partition(b"tty-index:")[2].split()[0]) == index:
-                return _devpts(pid) == place
-    return False
-
-
-def _devpts(pid: int) -> int | None:
-    """Return the device of the `/dev/pts` that a process sees: each container has its own."""
-    try:
-        return os.stat(f"/proc/{pid}/root/dev/pts").st_dev  # noqa: PTH116
-    except OSError:
-        return None
-
-
 def now() -> float:
     """Return the time in seconds since boot, those in sleep included."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
-def boot() -> str:
-    """Return what tells this run of the machine from every other. Raises `OSError`."""
-    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:  # noqa: PTH123
-        return file.read().strip()

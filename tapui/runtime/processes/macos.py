@@ -1,15 +1,17 @@
 """Processes on macOS, out of libproc. Not tried on a Mac."""
 
+import contextlib
 import ctypes
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import psutil
 
-from tapui.runtime.processes.status import MARKS, Status
+from tapui.invocation import MARKS
+from tapui.runtime.processes.status import Address, Status
 
 _PIDTBSDINFO = 3
 
@@ -69,17 +71,33 @@ def uid(pid: int) -> int:
     return -1 if info is None else int(info.ruid)
 
 
-def program(pid: int) -> str:
-    """Return the name of the file that a process runs; "" where that is not shown."""
+def argv(pid: int) -> list[str]:
+    """Return the command line of a process; empty where that is not shown."""
     try:
-        return Path(psutil.Process(pid).exe()).name
+        return list(psutil.Process(pid).cmdline())
     except (psutil.Error, OSError):
-        return ""
+        return []
 
 
-def children(pid: int) -> Iterator[Status]:
-    """Return the processes whose parent this one is."""
-    return (one for one in map(status, psutil.pids()) if one is not None and one.parent == pid)
+def socket_holders(client: Address, ours: Address) -> Iterator[int]:
+    """As on Linux."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended
+            if uid(process.pid) != os.getuid():
+                continue
+            try:
+                connections = process.net_connections("tcp")
+            except psutil.AccessDenied:  # it may have it
+                yield process.pid
+                continue
+            ends = [tuple(map(_plain, (one.laddr, one.raddr))) for one in connections]
+            if (client, ours) in ends:
+                yield process.pid
+
+
+def _plain(end: tuple[str, int] | tuple[()]) -> Address | None:
+    """Return one end of a socket, with an IPv4 address where it is mapped into IPv6."""
+    return (end[0].removeprefix("::ffff:"), end[1]) if end else None
 
 
 def is_marked(pid: int) -> bool:
@@ -102,20 +120,6 @@ def terminal_name(device: int) -> str:
     return f"/dev/tty-{device}"
 
 
-def holder(leaders: Sequence[Status], first: Status) -> int | None:  # noqa: ARG001 - as on Linux
-    """Return the parent of a terminal's leader: macOS does not say which terminal a master has."""
-    return leaders[1].pid if len(leaders) > 1 else None
-
-
 def now() -> float:
     """Return the time on the scale of `Status.start`, which counts from 1970 here."""
     return time.time()
-
-
-def boot() -> str:
-    """Return what tells this run of the machine from every other. Raises `OSError`."""
-    text = ctypes.create_string_buffer(64)
-    size = ctypes.c_size_t(len(text))
-    if _libc().sysctlbyname(b"kern.bootsessionuuid", text, ctypes.byref(size), None, 0) != 0:
-        raise OSError(ctypes.get_errno(), "kern.bootsessionuuid")
-    return text.value.decode()

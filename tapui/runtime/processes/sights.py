@@ -5,15 +5,15 @@ id may be used again. `socket_owner`: whose a TCP connection on this machine is.
 """
 
 import os
+import signal
 import socket
 import struct
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from tapui.core.effects import SeenProcess, Sight
 from tapui.home.local_socket import Peer
-from tapui.runtime.processes.status import Status
+from tapui.runtime.processes.status import Status, is_tapui
 from tapui.text import safe_name
 
 if sys.platform == "darwin":
@@ -21,7 +21,7 @@ if sys.platform == "darwin":
 else:
     from tapui.runtime.processes import linux as system
 
-__all__ = ["PeerProcess", "begun", "look", "socket_owner", "system"]
+__all__ = ["PeerProcess", "begun", "line_of", "look", "socket_owner", "system"]
 
 _MAX_LINE = 4_096
 """Processes of a line at most: above that it is a circle of ids that were used again."""
@@ -51,14 +51,15 @@ def look(pid: int) -> Sight | None:
     All of it is read twice: an id that is used again meanwhile does not pass for the process.
     """
     for _ in range(_LOOKS):
-        seen = _line(pid)
+        seen = line_of(pid)
         sight = _sight(seen) if seen else None
-        if [one.key for one in _line(pid)] == [one.key for one in seen]:
+        if [one.key for one in line_of(pid)] == [one.key for one in seen]:
             return sight
     return None
 
 
-def _line(pid: int) -> list[Status]:
+def line_of(pid: int) -> list[Status]:
+    """Return a process, its parent and so on, up to the first process; empty where it has ended."""
     line: list[Status] = []
     while pid > 0 and len(line) < _MAX_LINE:
         one = system.status(pid)
@@ -73,36 +74,26 @@ def _sight(seen: list[Status]) -> Sight:
     first = seen[0]
     leaders = next((seen[at:] for at, one in enumerate(seen) if one.pid == first.session), None)
     if leaders is None:
-        leaders = _line(first.session)
+        leaders = line_of(first.session)
         if leaders and leaders[0].session != first.session:
             leaders = []  # the leader has ended, and its id was used again
     below = seen[: len(seen) - len(leaders)] if leaders and leaders[0] in seen else seen
-    holders: list[Status] = []
-    if first.terminal:
-        holder = system.holder(leaders, first)
-        holders = _line(holder) if holder is not None else []
-    marked = next(
-        (one for one in (*below, *leaders[:1], *holders[:1]) if system.is_marked(one.pid)),
-        None,
-    )
+    marked = next((one for one in (*below, *leaders[:1]) if system.is_marked(one.pid)), None)
     return Sight(
-        line=_processes(seen),
+        line=tuple(_process(one, is_near=one.session == first.session) for one in seen),
         group=first.group,
         session=first.session,
-        leader_line=_processes(leaders),
+        leader_line=tuple(map(_process, leaders)),
         terminal=system.terminal_name(first.terminal) if first.terminal else None,
         foreground=first.foreground,
-        holder_line=_processes(holders),
         marked=_process(marked) if marked is not None else None,
     )
 
 
-def _processes(line: list[Status]) -> tuple[SeenProcess, ...]:
-    return tuple(map(_process, line))
-
-
-def _process(one: Status) -> SeenProcess:
-    return SeenProcess(one.pid, safe_name(one.name), one.start, system.uid(one.pid))
+def _process(one: Status, *, is_near: bool = False) -> SeenProcess:
+    """Return a process as the core knows it; its command line is read where it `is_near`."""
+    is_own = is_near and is_tapui(system.argv(one.pid))
+    return SeenProcess(one.pid, safe_name(one.name), one.start, system.uid(one.pid), is_own)
 
 
 def begun(peer: Peer) -> Peer:
@@ -136,8 +127,13 @@ class PeerProcess:
         if self._handle is None:
             process = system.status(self.pid)
             return process is not None and process.start == self._start
-        text = Path(f"/proc/self/fdinfo/{self._handle}").read_bytes()
-        return int(text.partition(b"\nPid:")[2].split()[0]) == self.pid  # -1: it has ended
+        try:
+            signal.pidfd_send_signal(self._handle, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # it is another user's
+            return True
+        return True
 
     def close(self) -> None:
         if self._handle is not None:

@@ -1,19 +1,13 @@
 """A process at one moment."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
-INSIDE = "TAPUI_INSIDE"
-"""The variable that tapui puts into the environment of what it starts for agents."""
-MARKS = (
-    INSIDE,
-    "COPILOT_CLI",
-    "COPILOT_AGENT_SESSION_ID",
-    "COPILOT_EXTENSION_PARENT_PID",
-    "COPILOT_HOOK_DIR",
-)
-"""Variables that stand only in the environment of what an agent has started: tapui's own, and those
-that Copilot CLI 1.0.102 gives its commands, MCP and language servers, extensions and hooks, but not
-the person's editor. Processes can take them away: that one is missing proves nothing."""
+Key = tuple[int, float]
+"""A process: its id, and when it began."""
+Address = tuple[str, int]
+"""An IP address and a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +25,23 @@ class Status:
     """Seconds since boot."""
 
     @property
-    def key(self) -> tuple[int, float]:
+    def key(self) -> Key:
         """What no other process has, before or after."""
         return self.pid, self.start
+
+
+def is_tapui(argv: Sequence[str]) -> bool:
+    """Return whether a command line is that of `tapui`, or of what launches it."""
+    words = [PurePath(word).name for word in argv]
+    if words and words[0].lower().startswith(("python", "pypy")):
+        words = words[1:]
+        while words and words[0] in _PYTHON_OPTIONS:
+            words = words[1:]
+        if words[:1] == ["-m"]:
+            words = words[1:]
+    is_launcher = words[:1] in _LAUNCHERS and "tapui" in words
+    return is_launcher or words[:1] == ["tapui"]
+
+
+_PYTHON_OPTIONS = frozenset(("-I", "-P", "-E", "-s", "-u", "-B", "-O", "-OO"))
+_LAUNCHERS = (["uv"], ["uvx"], ["pipx"])

@@ -17,6 +17,7 @@ from tapui.tower.table.pane import PaneKind, is_calm, sign_style
 from tapui.tower.textual.widgets import TextLine, plain
 from tapui.tower.wording.words import quantity
 from tapui.wire.subjects import Session
+from tapui.wire.tower import GatewayStart
 
 
 class HeaderPart(NamedTuple):
@@ -117,12 +118,18 @@ class HeaderLine(TextLine):
             if named:
                 words += f": {_names(view, alone[0].id, len(alone))}"
             alarms.append(HeaderPart(words, "bold $error", "app.pane('sessions')"))
+        judged = view.judged
+        if judged is not None and not judged.may_decide:
+            text = "may not decide" if brevity < 3 else "mute"
+            alarms.append(HeaderPart(text, "bold $error"))
         parts += [*counts, *alarms] if brevity <= 1 else [*alarms, *counts]
         if (allowed := view.state.rules_allowed) and brevity < 2:
             parts.append(HeaderPart(f"rules allowed {allowed:,}", "$text-muted"))
         if self._address and brevity < 3:
             address = self._address if brevity < 2 else self._address.removeprefix("ws://")
             parts.append(HeaderPart(address, "$text-muted"))
+        if judged is not None and view.started is not None and brevity < 1:
+            parts.append(HeaderPart(_started_words(view.started), "$text-muted"))
         note = self._note(view) if callable(self._note) else self._note
         if note and brevity < 4:
             parts.append(HeaderPart(note if not brevity else note.partition(" (")[0], "bold"))
@@ -131,6 +138,13 @@ class HeaderLine(TextLine):
     async def on_click(self, event: events.Click) -> None:
         if act := self.at(event.x):
             await self.run_action(act)
+
+
+def _started_words(started: GatewayStart) -> str:
+    """Return who started a gateway: `gateway: serve, pts/9, since 20:07, by zsh in tmux`."""
+    at = times.hour_and_minute(times.epoch(started.at) or 0)
+    words = [started.command, started.terminal or "no terminal", f"since {at}"]
+    return f"gateway: {', '.join([*words, *([f'by {started.by}'] if started.by else [])])}"
 
 
 def _failed_texts(view: View, named: int, *, is_short: bool) -> list[str]:

@@ -42,11 +42,13 @@ from tapui.wire.goals import Goal, GoalsList
 from tapui.wire.message import Error, Message, NowText
 from tapui.wire.tower import (
     Detail,
+    GatewayStart,
     InspectEnded,
     InspectLines,
     RevealedCode,
     SpansList,
     StreamLines,
+    TowerJudged,
     TowersChanged,
     TowerSnapshot,
     TurnsList,
@@ -134,6 +136,9 @@ class View:
         self.events = 0
         self.towers = 0
         self.is_first = False
+        self.started: GatewayStart | None = None
+        self.judged: TowerJudged | None = None
+        """Whether this tower may decide; None in the gateway's own process."""
         """Whether this tower has watched longest, and so is the one that calls the person."""
 
         # What the fold does not keep
@@ -425,7 +430,7 @@ class View:
         self.run = snapshot.run
         self.seq = snapshot.seq
         self.towers = snapshot.towers
-        self.is_first = snapshot.is_first
+        self.is_first, self.started = snapshot.is_first, snapshot.started
         self.state = State.of(snapshot.state)
         for one in self.decided:
             if one.duration is not None:
@@ -444,6 +449,9 @@ class View:
         match message:
             case TowersChanged():
                 self.towers, self.is_first = message.towers, message.is_first
+                self._dirty.add("link")
+            case TowerJudged():
+                self.judged = message
                 self._dirty.add("link")
             case NowText() if message.session_id in self.state.sessions:
                 self.writing[message.session_id] = message.text

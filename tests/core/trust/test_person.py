@@ -11,7 +11,7 @@ from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED, NOT_AGENTS
 from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
 from tapui.core.model import Standing
 from tapui.core.sessions.membership import READ_ONLY_BUILTINS
-from tapui.core.trust.person import Case, judge, terminal_key
+from tapui.core.trust.person import Case, SessionShell, judge, shell_of, warning
 from tapui.settings.settings import Answering, Settings
 from tapui.tools.builtin import TOOLS
 from tapui.wire import limits
@@ -38,13 +38,11 @@ TOWER = Standing.TOWER
 CLI, PROVIDER = 3000, 5000
 NODE = SeenProcess(CLI, "node", AGENT_START, 1000)
 NEW_SHELL = SeenProcess(6020, "zsh", 150.0, 1000)
-"""A shell that was opened after every agent."""
-NEW_WINDOW = SeenProcess(6001, "kitty", 140.0, 1000)
-SSHD = SeenProcess(6002, "sshd", 140.0, 0)
-SERVER = SeenProcess(4001, "emacs", 2.0, 0)
-"""A server of the person's that can be handed a terminal."""
 NEW_TERMINAL = seen(NEW_SHELL, TMUX, leader=NEW_SHELL, terminal="/dev/pts/7")
+"""A shell that the person has not let in."""
 BROKEN = seen(INIT)
+"""What has outlived its parent, in the shell that was let in."""
+LAUNCHER = SeenProcess(4650, "uv", 190.0, 1000, is_tapui=True)
 
 
 @pytest.fixture
@@ -72,148 +70,115 @@ def decide(tower: Peer) -> None:
 
 
 def judged(
-    sight: Sight | None,
-    *,
-    agents: tuple[AgentProcess, ...] = (AgentProcess(CLI, AGENT_START, CLI, "session 'notes'"),),
-    earliest: float | None = AGENT_START,
-    let_in: tuple[Sight, ...] = (),
+    sight: Sight | None, let_in: tuple[Sight, ...] = (PERSON,), agents: tuple[int, ...] = (CLI,)
 ) -> tuple[Case, str]:
-    found = Identified(sight, agents, earliest, "session 'notes'", NOW)
-    judgement = judge(found, {terminal_key(one) for one in let_in})
-    return judgement.case, judgement.why
-
-
-@pytest.mark.parametrize(
-    ("sight", "why"),
-    [
-        (None, "cannot be found out"),
-        (seen(SHELL, NODE), "process 4711 was started by session 'notes' (process 3000)"),
-        (
-            replace(PERSON, leader_line=(SHELL, NODE, INIT)),
-            "the terminal of process 4711 was opened by session 'notes' (process 3000)",
-        ),
-        (
-            replace(PERSON, holder_line=(NEW_WINDOW, NODE, INIT)),
-            "the terminal of process 4711 was opened by session 'notes' (process 3000)",
-        ),
-        (replace(PERSON, group=CLI), "started together with session 'notes'"),
-        (replace(PERSON, foreground=CLI), "session 'notes' (process 3000) has the terminal of"),
-        (seen(marked=SHELL), "was started for an agent (process 4020 is marked as such)"),
-        (seen(terminal=None), "process 4711 has no terminal"),
-    ],
-)
-def test_it_is_refused(sight: Sight | None, why: str) -> None:
-    case, text = judged(sight)
-    assert case is Case.REFUSED
-    assert why in text
-
-
-def test_an_id_that_was_used_again_is_no_agents() -> None:
-    assert judged(seen(SHELL, began(NODE, 90.0), TMUX))[0] is Case.TAKEN
+    known = tuple(AgentProcess(pid, AGENT_START, "session 'notes'") for pid in agents)
+    verdict = judge(Identified(sight, known, NOW), [shell_of(one) for one in let_in])
+    return verdict.case, verdict.why
 
 
 def began(process: SeenProcess, start: float) -> SeenProcess:
     return replace(process, start=start)
 
 
-def test_seventy_processes_deep_it_is_still_an_agents() -> None:
-    between = [SeenProcess(7_000 + n, "sh", 190.0 - n / 10, 1000) for n in range(70)]
-    case, why = judged(seen(*between, NODE, leader=between[-1]))
-    assert case is Case.REFUSED
-    assert "was started by session 'notes'" in why
+def program(name: str, *, start: float = 190.0) -> SeenProcess:
+    return SeenProcess(4600, name, start, 1000)
 
 
-@pytest.mark.parametrize(
-    "sight",
-    [
-        PERSON,
-        seen(SHELL, SSHD, holder=SSHD),
-        seen(SHELL, began(TMUX, 0.5), holder=began(TMUX, 0.5)),
-    ],
-    ids=["pane", "ssh", "old window"],
-)
-def test_a_terminal_that_is_older_than_every_agent_is_the_persons(sight: Sight) -> None:
-    assert judged(sight)[0] is Case.TAKEN
+DEEP = [SeenProcess(7_000 + n, "sh", 190.0 - n / 10, 1000) for n in range(70)]
+CASES: dict[str, tuple[Sight | None, Case, str]] = {
+    # Refused, and never asked about
+    "not found": (None, Case.REFUSED, "cannot be found out"),
+    "below a session": (
+        seen(SHELL, NODE),
+        Case.REFUSED,
+        "process 4711 was started by session 'notes' (process 3000)",
+    ),
+    "70 processes below": (
+        seen(*DEEP, NODE, leader=DEEP[-1]),
+        Case.REFUSED,
+        "was started by session 'notes'",
+    ),
+    "a shell below a session": (
+        replace(PERSON, leader_line=(NEW_SHELL, NODE, INIT)),
+        Case.REFUSED,
+        "the terminal of process 4711 was opened by session 'notes' (process 3000)",
+    ),
+    "marked": (seen(marked=NEW_SHELL), Case.REFUSED, "(process 6020 is marked as such)"),
+    "no terminal": (seen(terminal=None), Case.REFUSED, "process 4711 has no terminal"),
+    # Taken
+    "typed": (PERSON, Case.TAKEN, ""),
+    "launched": (seen(LAUNCHER, SHELL, TMUX), Case.TAKEN, ""),
+    "an id that was used again": (seen(SHELL, began(NODE, 90.0), TMUX), Case.TAKEN, ""),
+    # Asked: the shell
+    "new shell": (NEW_TERMINAL, Case.SHELL, "zsh (process 6020) on pts/7 was not let in"),
+    "the next shell of this id": (
+        seen(began(SHELL, 160.0), leader=began(SHELL, 160.0)),
+        Case.SHELL,
+        "was not let in",
+    ),
+    "a popup": (seen(INIT, leader=SeenProcess(4711, "tapui", 200.0, 1000, True)), Case.SHELL, ""),
+    # Asked: the command
+    "orphan": (BROKEN, Case.COMMAND, "was not started by the shell of its terminal"),
+    "user manager": (
+        seen(SeenProcess(900, "systemd", 5.0, 1000), SHELL),
+        Case.COMMAND,
+        "was not started by the shell",
+    ),
+    "adopted": (seen(began(TMUX, 250.0), SHELL), Case.COMMAND, "was not started by the shell"),
+    "shell has ended": (seen(leader=None), Case.COMMAND, "the shell of process 4711 has ended"),
+    "background": (seen(is_foreground=False), Case.COMMAND, "runs in the background"),
+    "another program": (seen(is_tapui=False), Case.COMMAND, "is no command of tapui's"),
+    **{
+        name: (
+            seen(program(name), SHELL, TMUX),
+            Case.COMMAND,
+            f"process 4711 was started by {name} (process 4600), no shell",
+        )
+        for name in ("xargs", "make", "vim", "sh", "sudo", "claude", "tmux: client", "script")
+    },
+}
 
 
-@pytest.mark.parametrize(
-    "sight",
-    [
-        NEW_TERMINAL,
-        seen(SHELL, NEW_WINDOW, holder=NEW_WINDOW),
-        seen(NEW_SHELL, SSHD, leader=NEW_SHELL, holder=SSHD),
-        seen(holder=None),
-        seen(SERVER, leader=SERVER, holder=SERVER),
-        seen(holder=SERVER),
-        seen(began(SHELL, AGENT_START), TMUX, leader=began(SHELL, AGENT_START)),
-    ],
-    ids=[
-        "new pane",
-        "new window",
-        "new login",
-        "unknown holder",
-        "its own holder",
-        "holder elsewhere",
-        "the same moment",
-    ],
-)
-def test_a_younger_terminal_is_asked_about_once(sight: Sight) -> None:
-    assert judged(sight) == (
-        Case.TERMINAL,
-        f"{'pts/7' if sight is NEW_TERMINAL else 'pts/3'} was opened after session 'notes' began",
-    )
-    assert judged(sight, let_in=(sight,))[0] is Case.TAKEN
-    assert judged(sight, earliest=None, agents=())[0] is Case.TAKEN
-
-
-def test_a_terminal_that_was_let_in_is_not_the_next_one_on_the_same_device() -> None:
-    later = began(NEW_SHELL, 160.0)
-    sight = seen(later, TMUX, leader=later, terminal="/dev/pts/7")
-    assert judged(sight, let_in=(NEW_TERMINAL,))[0] is Case.TERMINAL
-
-
-@pytest.mark.parametrize(
-    ("sight", "why"),
-    [
-        (BROKEN, "was not started by the shell of its terminal"),
-        (seen(SeenProcess(900, "systemd", 5.0, 1000), SHELL), "was not started by the shell"),
-        (seen(began(TMUX, 250.0), SHELL), "was not started by the shell"),
-        (
-            seen(
-                SeenProcess(4030, "sh", 190.0, 1000),
-                SeenProcess(4029, "tmux: client", 50.0, 1000),
-                SHELL,
-            ),
-            "process 4711 was started by tmux: client (process 4029), no shell",
-        ),
-        (seen(leader=None), "was not started by the shell"),
-        (seen(is_foreground=False), "process 4711 runs in the background of its terminal"),
-    ],
-    ids=["orphan", "user manager", "adopted", "multiplexer", "leader gone", "background"],
-)
-def test_one_command_is_asked_about(sight: Sight, why: str) -> None:
-    case, text = judged(sight)
-    assert case is Case.COMMAND
+@pytest.mark.parametrize("name", CASES)
+def test_the_first_case_that_fits(name: str) -> None:
+    sight, case, why = CASES[name]
+    found, text = judged(sight)
+    assert found is case
     assert why in text
-    assert judged(sight, earliest=None, agents=())[0] is Case.COMMAND
 
 
-def test_a_terminal_in_which_an_agent_runs_is_asked_about_each_time() -> None:
-    agent = AgentProcess(CLI, AGENT_START, CLI, "session 'notes'", SHELL.pid)
-    case, why = judged(PERSON, agents=(agent,))
-    assert case is Case.COMMAND
-    assert "session 'notes' (process 3000) runs in the terminal of process 4711" in why
+@pytest.mark.parametrize("name", [name for name, one in CASES.items() if one[1] is Case.COMMAND])
+def test_a_shell_that_was_not_let_in_is_asked_about_before_its_commands(name: str) -> None:
+    sight = CASES[name][0]
+    ended = name == "shell has ended"
+    assert judged(sight, let_in=())[0] is (Case.COMMAND if ended else Case.SHELL)
 
 
-def test_in_a_container_the_first_processs_children_are_asked_about_one_by_one() -> None:
-    shell = SeenProcess(1, "sh", 1.0, 0)
-    sight = replace(
-        seen(shell, leader=shell, holder=None),
-        line=(SeenProcess(4711, "tapui", 200.0, 1000), shell),
-        leader_line=(shell,),
-    )
-    assert judged(sight)[0] is Case.COMMAND
-    assert judged(replace(sight, line=(shell,), group=4711))[0] is Case.TERMINAL
+def test_a_shell_that_was_let_in_is_no_agents_under_any_name() -> None:
+    assert judged(PERSON, agents=(SHELL.pid,))[0] is Case.TAKEN
+    known = (AgentProcess(SHELL.pid, SHELL.start, "session 'forged'"),)
+    found = Identified(PERSON, known, NOW)
+    assert judge(found, [shell_of(PERSON)]).case is Case.TAKEN
+    assert judge(found, ()).case is Case.REFUSED
+
+
+@pytest.mark.parametrize(
+    ("above", "opened", "words"),
+    [
+        ((TMUX,), 150.0, None),
+        ((TMUX,), 290.0, "opened less than 60 seconds ago"),
+        ((program("script"), TMUX), 150.0, "below script (process 4600), which can type into it"),
+        ((program("python3.11"),), 290.0, "below python3.11 (process 4600)"),
+        ((program("gdb"),), 150.0, "below gdb (process 4600)"),
+    ],
+)
+def test_what_is_odd_about_a_shell_is_named(
+    above: tuple[SeenProcess, ...], opened: float, words: str | None
+) -> None:
+    shell = began(NEW_SHELL, opened)
+    text = warning(seen(shell, *above, leader=shell), NOW)
+    assert text is None if words is None else words in str(text)
 
 
 processes = st.builds(
@@ -222,6 +187,7 @@ processes = st.builds(
     st.sampled_from(["sh", "tmux: server", "sshd", "tapui"]),
     st.integers(0, 9).map(float),
     st.sampled_from([0, 1000]),
+    st.booleans(),
 )
 lines = st.lists(processes, min_size=1, max_size=6).map(tuple)
 
@@ -229,45 +195,35 @@ lines = st.lists(processes, min_size=1, max_size=6).map(tuple)
 @given(
     line=lines,
     leaders=st.lists(processes, max_size=4).map(tuple),
-    holders=st.lists(processes, max_size=4).map(tuple),
     group=st.integers(1, 9),
     foreground=st.integers(1, 9),
     session=st.integers(1, 9),
     marked=st.none() | processes,
     agents=st.lists(
-        st.builds(
-            AgentProcess,
-            st.integers(1, 9),
-            st.integers(0, 9).map(float),
-            st.integers(1, 9),
-            st.just("a"),
-        ),
+        st.builds(AgentProcess, st.integers(1, 9), st.integers(0, 9).map(float), st.just("a")),
         max_size=3,
     ).map(tuple),
 )
-def test_what_is_taken_has_a_session_and_a_holder_older_than_every_agent(
+def test_what_is_taken_is_a_command_in_front_of_a_shell_that_was_let_in(
     line: tuple[SeenProcess, ...],
     leaders: tuple[SeenProcess, ...],
-    holders: tuple[SeenProcess, ...],
     group: int,
     foreground: int,
     session: int,
     marked: SeenProcess | None,
     agents: tuple[AgentProcess, ...],
 ) -> None:
-    sight = Sight(line, group, session, leaders, "/dev/pts/1", foreground, holders, marked)
-    earliest = min((one.start for one in agents), default=None)
-    found = Identified(sight, agents, earliest, "a", 10.0)
-    if judge(found, ()).case is not Case.TAKEN:
+    sight = Sight(line, group, session, leaders, "/dev/pts/1", foreground, marked)
+    shell = SessionShell(5, 4.0)
+    if judge(Identified(sight, agents, 10.0), [shell]).case is not Case.TAKEN:
         return
-    keys = {(one.pid, one.start) for one in agents}
-    assert not keys & {(one.pid, one.start) for one in (*line, *leaders, *holders)}
+    keys = {(one.pid, one.start) for one in agents} - {(5, 4.0)}
+    assert not keys & {(one.pid, one.start) for one in (*line, *leaders)}
+    assert shell_of(sight) == shell
     assert marked is None
     assert group == foreground
-    assert not {group} & {one.group for one in agents}
-    if earliest is not None:
-        assert leaders[0].start < earliest
-        assert holders[0].uid == 0 or holders[0].start < earliest
+    below = line[: [one.pid for one in line].index(session)]
+    assert all(one.is_tapui for one in (line[0], *below))
 
 
 # What becomes of messages
@@ -298,17 +254,17 @@ def test_no_role_and_no_name_helps_an_agent(
 ) -> None:
     host = asked(talk)
     talk.sight = sight
-    talk.agents[PROVIDER] = AgentProcess(PROVIDER, AGENT_START, PROVIDER, "provider 'ci'")
+    talk.agents[PROVIDER] = AgentProcess(PROVIDER, AGENT_START, "provider 'ci'")
     agent = talk.tower(role=role, name=name)
     error = agent.error(type="approval.decide", approvalId="a-1", decision="approve")
     assert (error["code"], error["replyTo"]) == ("UNAUTHORIZED", "approval.decide")
     assert 'approvals.new-terminals = "take"' in error["message"]
-    (told,) = talk.events("command.asked")
+    *_, told = talk.events("command.asked")
     assert told["refused"] in error["message"]
     assert "by" not in told
     assert host.hear() == []
     talk.sight = PERSON
-    decide(agent)
+    decide(talk.tower())
     assert host.hear_one("approval.answer")["decision"] == "approve"
 
 
@@ -400,8 +356,8 @@ def test_only_the_person_decides_sends_starts_grants_stops_and_removes(
     asked(talk)
     is_guarded = LEGAL[TOWER][message["type"]] in GUARDED | NOT_AGENTS
     for role in ("client", "tower"):
-        sender = talk.tower(role=role)
         talk.sight = seen(NODE)
+        sender = talk.tower(role=role)
         codes = [one.get("code") for one in sender.ask(message)]
         assert ("UNAUTHORIZED" in codes) is is_guarded
         talk.sight = PERSON
@@ -653,10 +609,10 @@ def test_a_new_terminal_is_let_in_once_and_until_it_closes(talk: Conversation) -
     told = command.hear_one("command.waits")
     (request,) = waiting(talk, "terminal")
     assert (told["replyTo"], told["approvalId"]) == ("approval.decide", request["id"])
-    assert "pts/7 was opened after session 'notes' began" in told["text"]
+    assert "zsh (process 6020) on pts/7 was not let in" in told["text"]
     detail = request["detail"]
     assert (detail["device"], detail["program"], detail["holder"]) == ("pts/7", "zsh", "tmux")
-    assert detail["since"] > detail["holderSince"]
+    assert detail["since"] > detail["above"][0]["since"]
     assert host.hear() == []
     answer(talk, own, request)
     assert host.hear_one("approval.answer")["decision"] == "approve"
@@ -677,7 +633,7 @@ def test_a_terminal_that_was_denied_is_not_asked_about_again(talk: Conversation)
     answer(talk, own, waiting(talk, "terminal")[0], "deny")
     assert command.hear_of("error")[0]["code"] == "UNAUTHORIZED"
     error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
-    assert "you denied this terminal" in error["message"]
+    assert "you refused this shell" in error["message"]
     assert host.hear() == []
 
 
@@ -709,7 +665,7 @@ def test_one_command_is_taken_once(talk: Conversation) -> None:
     answer(talk, own, request)
     assert host.hear_one("approval.answer")["decision"] == "approve"
     by = talk.events("approval.decided")[-1]["approval"]["decidedBy"]
-    assert by == "process 4711 (tapui) from pts/3 (tmux), opened after session 'notes' began"
+    assert by == "process 4711 (tapui) from pts/3"
     command.say(type="session.stop", id="x", sessionId="s1")
     assert len(waiting(talk, "command")) == 1
 
@@ -724,7 +680,64 @@ def test_without_a_tower_of_the_person_it_is_refused(talk: Conversation, sight: 
     assert host.hear() == []
 
 
-def test_a_tower_in_an_old_terminal_is_asked(talk: Conversation) -> None:
+@pytest.mark.parametrize(("decision", "may_decide"), [("approve", True), ("deny", False)])
+def test_a_further_tower_is_judged_once_and_shows_whether_it_may_decide(
+    talk: Conversation, decision: Literal["approve", "deny"], may_decide: bool
+) -> None:
+    host = asked(talk)
+    own = own_tower(talk)
+    talk.sight = NEW_TERMINAL
+    further = talk.connect(INTERNAL_TOKEN)
+    further.say(type="tower.hello", protocolVersion=2, name="tapui")
+    assert [one["mayDecide"] for one in further.hear_of("tower.judged")] == [False]
+    error = further.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "waits until you allow it in the tower" in error["message"]
+    (request,) = waiting(talk, "terminal")
+    assert request["detail"]["wanted"] == "tower.hello"
+    answer(talk, own, request, decision)
+    assert [one["mayDecide"] for one in further.hear_of("tower.judged")] == [may_decide]
+    talk.sight = None  # it is not looked at again
+    decide(further)
+    assert [one["decision"] for one in host.hear_of("approval.answer")] == (
+        ["approve"] if may_decide else []
+    )
+    told = talk.events("command.asked")[-1]
+    assert (told["wanted"], told["asker"]["pid"]) == ("approval.decide", 4711)
+
+
+def test_after_a_shell_was_let_in_what_stands_between_is_asked_about(talk: Conversation) -> None:
+    host = asked(talk)
+    own = own_tower(talk)
+    talk.sight = seen(program("make"), NEW_SHELL, TMUX, leader=NEW_SHELL, terminal="/dev/pts/7")
+    decide(talk.tower(role="client"))
+    answer(talk, own, waiting(talk, "terminal")[0])
+    assert host.hear() == []
+    answer(talk, own, waiting(talk, "command")[0])
+    assert host.hear_one("approval.answer")["decision"] == "approve"
+
+
+def test_a_process_that_says_it_is_inside_is_refused(talk: Conversation) -> None:
+    asked(talk)
+    command = talk.connect(INTERNAL_TOKEN)
+    command.say(type="tower.hello", protocolVersion=2, role="client", isInside=True)
+    command.hear()
+    error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert "it was started for an agent" in error["message"]
+    assert command.error(type="gateway.stop")["code"] == "UNAUTHORIZED"
+
+
+def test_no_socket_passes_for_the_terminal_of_serve(talk: Conversation) -> None:
+    asked(talk)
+    prompt = talk.connect(INTERNAL_TOKEN)
+    prompt.say(type="tower.hello", protocolVersion=2, role="prompt")
+    talk.sight = NEW_TERMINAL
+    error = talk.tower(role="client").error(
+        type="approval.decide", approvalId="a-1", decision="approve"
+    )
+    assert "no tower is there" in error["message"]
+
+
+def test_a_tower_in_a_shell_that_was_let_in_is_asked(talk: Conversation) -> None:
     host = asked(talk)
     tower = talk.tower()
     talk.sight = NEW_TERMINAL
@@ -743,7 +756,7 @@ def test_new_terminals_are_taken_where_the_settings_have_it() -> None:
     decide(talk.tower(role="client"))
     assert host.hear_one("approval.answer")["decision"] == "approve"
     by = talk.events("approval.decided")[0]["approval"]["decidedBy"]
-    assert by == "process 4711 (tapui) from pts/7 (tmux), opened after session 'notes' began"
+    assert by == "process 4711 (tapui) from pts/7 (tmux), not let in"
     talk.sight = BROKEN
     error = talk.tower(role="client").error(type="session.stop", id="x", sessionId="s1")
     assert error["code"] == "UNAUTHORIZED"

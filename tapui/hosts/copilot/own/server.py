@@ -13,8 +13,8 @@ from tapui.hosts.copilot.connection import (
     NoCliError,
     ProtocolError,
 )
+from tapui.invocation import INSIDE
 from tapui.runtime.children.lines import LastWords
-from tapui.runtime.processes.status import INSIDE
 
 START_TIME = 60.0
 """Seconds that the process may take: the first one of a version unpacks itself."""

@@ -1,0 +1,129 @@
+"""The terminal of `tapui serve`: the person is asked there who may answer, as in a tower."""
+
+import asyncio
+import os
+import sys
+import termios
+from collections.abc import Sequence
+from contextlib import suppress
+
+from tapui import times
+from tapui.projection.requests.kinds import kind_of
+from tapui.projection.requests.request_kind import detail_of
+from tapui.projection.state import is_waiting
+from tapui.runtime.turn import LoopTurn
+from tapui.text import safe_text
+from tapui.wire import events as ev
+from tapui.wire.events import Entry
+from tapui.wire.limits import PROTOCOL_VERSION
+from tapui.wire.message import Error, Message
+from tapui.wire.provider import Sessions
+from tapui.wire.subjects import Approval
+from tapui.wire.tower import ApprovalDecide, TowerHello
+
+_LOCK = 0.5
+"""Seconds after a question in which no answer is taken: it was typed for something else. Also
+between two looks whether this process has the terminal."""
+_LINE = 4096
+
+
+def can_ask() -> bool:
+    """Return whether the person can be asked on this terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()
+
+
+class ServePrompt:
+    """Asks about shells and commands that want to answer, one question after the other; runs on
+    the gateway's loop."""
+
+    def __init__(self, turn: LoopTurn) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: dict[str, Approval] = {}
+        self._asked: str | None = None
+        """The question that stands on the terminal."""
+        self._timer: asyncio.TimerHandle | None = None
+        self._port = turn.open_port(self._receive, self.close, self._watch)
+
+    def close(self) -> None:
+        """Ask no more."""
+        self._listen_not()
+        self._waiting.clear()
+
+    def _receive(self, message: Message) -> None:
+        if isinstance(message, Sessions):
+            self._port.send(TowerHello(PROTOCOL_VERSION, "tapui serve", "prompt"))
+        elif isinstance(message, Error):
+            _say(message.message)
+
+    def _watch(self, entries: Sequence[Entry], _size: int) -> None:
+        for entry in entries:
+            approval = getattr(entry.event, "approval", None)
+            if not isinstance(approval, Approval) or approval.kind not in ("terminal", "command"):
+                continue
+            if isinstance(entry.event, ev.ApprovalRequested):
+                self._waiting[approval.id] = approval
+            elif not is_waiting(approval):
+                self._waiting.pop(approval.id, None)
+        if self._asked not in self._waiting:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._listen_not()
+        if self._asked is not None:
+            _say("(that question has ended)")
+        self._asked = next(iter(self._waiting), None)
+        if self._asked is not None:
+            _say(_question(self._waiting[self._asked]))
+            self._timer = self._loop.call_later(_LOCK, self._listen)
+
+    def _listen(self) -> None:
+        """Take an answer from now on, once this process has the terminal."""
+        self._timer = None
+        with suppress(OSError, termios.error):  # the terminal has gone
+            if os.tcgetpgrp(0) == os.getpgrp():
+                termios.tcflush(0, termios.TCIFLUSH)
+                self._loop.add_reader(0, self._answered)
+            else:
+                self._timer = self._loop.call_later(_LOCK, self._listen)
+
+    def _listen_not(self) -> None:
+        self._loop.remove_reader(0)
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _answered(self) -> None:
+        try:
+            is_ours = os.tcgetpgrp(0) == os.getpgrp()
+            typed = os.read(0, _LINE).decode("utf-8", "replace").strip().lower() if is_ours else ""
+        except OSError:  # the terminal has gone
+            self.close()
+            return
+        if not is_ours:  # what is typed is another program's
+            self._loop.remove_reader(0)
+            self._timer = self._loop.call_later(_LOCK, self._listen)
+        elif typed in ("y", "n") and self._asked is not None:
+            asked, self._asked = self._asked, None
+            self._waiting.pop(asked, None)
+            self._port.send(ApprovalDecide(asked, "approve" if typed == "y" else "deny"))
+            self._ask()
+        else:
+            _say("y or n, and Enter")
+
+
+def _question(approval: Approval) -> str:
+    detail, kind = detail_of(approval), kind_of(approval)
+    if approval.kind == "terminal":
+        opened = times.moment(str(detail.get("since")))
+        what = f"{detail.get('device')}: {kind.line(approval, detail)}, opened {opened}"
+        allow = "let this shell in"
+    else:
+        what, allow = f"{detail.get('why')}, and wants to {kind.line(approval, detail)}", "let it"
+    odd = f" ({detail['warning']})" if detail.get("warning") else ""
+    return f"{what}{odd}. y and Enter: {allow}; n and Enter: refuse"
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):  # the terminal has gone
+        sys.stderr.write(f"{safe_text(text)}\n")
+        sys.stderr.flush()
