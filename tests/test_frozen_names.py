@@ -352,9 +352,9 @@ FOLDER_FILES = (
 """Files that people keep for tapui in repositories."""
 HOME_FILES = (
     "config.toml", "consents.json", "copied.txt", "copilot-port.json", "emitters",
-    "gateway.json", "index", "internal-token", "log", "mcp.json", "mcp", "pins", "provider-token",
-    "records.sqlite", "run", "sessions.jsonl", "sessions", "themes", "tools-token",
-    ".provider-token",
+    "gateway.json", "index", "internal-token", "last-approvals.json", "log", "mcp.json", "mcp",
+    "pins", "provider-token", "records.sqlite", "run", "sessions.jsonl", "sessions", "themes",
+    "tools-token", ".provider-token",
 )  # fmt: skip
 """Names below the configuration, the state and Copilot's folder."""
 

@@ -58,7 +58,7 @@ from tapui.projection.requests.request_kind import session_name
 from tapui.projection.reviews import monitors_of, unreviewed_words
 from tapui.projection.span_counts import dropped_words, export_trouble
 from tapui.projection.state import State, is_open
-from tapui.projection.words import account_words, alarm_words, refused_mode
+from tapui.projection.words import UNCHECKED_ANSWERS, account_words, alarm_words, refused_mode
 from tapui.records.ledger_files import altered_ledgers
 from tapui.settings.loading import ConfigError, Loaded
 from tapui.settings.settings import Settings
@@ -453,6 +453,9 @@ def _asked(one: GatewayFile) -> Iterator[DoctorFinding]:
         counts = ", ".join(f"{marks[mark]} {words[mark]}" for mark in WORDS if mark in marks)
         text = f"sessions that rest and have changed files at {one.url}: {counts}"
         yield DoctorFinding("proof", "ok", text)
+    if told.started is not None and told.started.unchecked:
+        text = f"{UNCHECKED_ANSWERS} at {one.url}: approvals.command-line is always"
+        yield DoctorFinding("answers", "warning", text, command("config"))
     yield from _unbelieved(state)
     yield from _goals(one, state)
     yield from _spans(one, state)

@@ -53,6 +53,7 @@ from tapui.projection.summary import one_line, summary_of
 from tapui.projection.turns.programs import outcome
 from tapui.projection.words import (
     ENDED,
+    UNCHECKED_ANSWERS,
     alarm_session,
     alarm_words,
     asks_there_words,
@@ -106,6 +107,7 @@ def show(chosen: FoundGateway, settings: Settings | None) -> None:
                 "seq": snapshot.seq,
                 "towers": snapshot.towers,
                 "counts": told_counts(State.of(snapshot.state)),
+                "answers": "unchecked" if _is_unchecked(snapshot) else "checked",
                 "modes": (chosen.settings or {}).get("modes"),
                 "recorded": told_records(State.of(snapshot.state)),
                 "goals": told_goals(State.of(snapshot.state)),
@@ -141,8 +143,14 @@ def _waiting(chosen: FoundGateway, snapshot: TowerSnapshot) -> list[Approval]:
     return asyncio.run(whole_ones())
 
 
+def _is_unchecked(snapshot: TowerSnapshot) -> bool:
+    return snapshot.started is not None and snapshot.started.unchecked
+
+
 def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     state = snapshot.state
+    if _is_unchecked(snapshot):
+        output.say(f"{UNCHECKED_ANSWERS}: approvals.command-line is always")
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
     folded = State.of(snapshot.state)

@@ -225,6 +225,10 @@ def permission_words(session: Session) -> str:
     return _PERMISSIONS.get(session.permissions or "", session.permissions or "")
 
 
+UNCHECKED_ANSWERS = "answers are not checked"
+"""What is said of a gateway that takes them of any process of the user."""
+
+
 def unsupervised(session: Session) -> str:
     """Return in a word how a session works on without the person, "" where each step is asked."""
     if session.permissions == "allow-all":

@@ -16,7 +16,7 @@ import msgspec
 
 from tapui import __version__, update
 from tapui.core.gateway import Gateway
-from tapui.core.trust.person import SessionShell, shell_of, short, shown_in
+from tapui.core.trust.person import ALWAYS, SessionShell, shell_of, short, shown_in
 from tapui.core.trust.places import places_for
 from tapui.files.locked_folder import folder_name
 from tapui.home.local_socket import SOCKET_FILE
@@ -36,6 +36,7 @@ from tapui.runtime.turn import LoopTurn
 from tapui.runtime.websocket.server import Server
 from tapui.secret import Secret
 from tapui.settings.rule_files import RuleFiles
+from tapui.station.last_approvals import changed_approvals
 from tapui.station.options import Options
 from tapui.station.parts.emitters import EmittersPart
 from tapui.station.parts.hosts import Copilot, LocalSession, Tools
@@ -102,7 +103,7 @@ class RunningGateway:
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
         run, ids = new_run(), SystemIds()
-        started, shell = await asyncio.to_thread(_start, self._command, ids)
+        started, shell = await asyncio.to_thread(_start, self._command, ids, options)
         most = places_for(tuning.descriptors())
         try:
             self.gateway = Gateway(
@@ -155,7 +156,11 @@ class RunningGateway:
             self.turn.close()
             await asyncio.to_thread(self.journal.close, _JOURNAL_SECONDS)
             raise
-        for problem in (*self._files.problems, *options.faults):
+        changed: list[str] = []
+        if not options.is_private:  # which takes the answers of who has started it
+            approvals = options.settings.approvals
+            changed = await asyncio.to_thread(changed_approvals, home.state, approvals)
+        for problem in (*self._files.problems, *options.faults, *changed):
             self._report(problem, "warning")
         self._loop = asyncio.get_running_loop()
         self._unlisten = update.listen(self._updated)
@@ -431,8 +436,11 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
     return parts
 
 
-def _start(command: str, ids: SystemIds) -> tuple[GatewayStart, SessionShell | None]:
+def _start(
+    command: str, ids: SystemIds, options: Options
+) -> tuple[GatewayStart, SessionShell | None]:
     """Return who starts this gateway, and the shell in whose terminal that is, if there is one."""
+    is_unchecked = options.settings.approvals.command_line == ALWAYS
     at, sight = ids.timestamp(time.monotonic()), look(os.getpid())
     if sight is not None and sight.terminal is None:
         # `tapui serve --detach` waits above this process, in the shell of the person.
@@ -440,7 +448,8 @@ def _start(command: str, ids: SystemIds) -> tuple[GatewayStart, SessionShell | N
         is_own = parent is not None and is_tapui(system.argv(parent.pid))
         sight = look(parent.pid) if parent is not None and is_own else None
     if sight is None or sight.terminal is None or not sight.leader_line:
-        return GatewayStart(command, at), None
+        return GatewayStart(command, at, unchecked=is_unchecked), None
     shown, leader = shown_in(sight), sight.leader_line[0]
     by = leader.name if shown is None else f"{leader.name} in {shown.name}"
-    return GatewayStart(command, at, short(sight.terminal), by), shell_of(sight)
+    terminal = short(sight.terminal)
+    return GatewayStart(command, at, terminal, by, is_unchecked), shell_of(sight)

@@ -356,12 +356,14 @@ class PlacesTaken(Struct, rename="camel", frozen=True):
 
 class GatewayStart(Struct, rename="camel", frozen=True, omit_defaults=True):
     """Who started the gateway: `command` is `tapui` or `serve`, `by` the shell in whose terminal,
-    with the program that shows it (`zsh in tmux`)."""
+    with the program that shows it (`zsh in tmux`). `unchecked`: any process of the user may answer
+    (`approvals.command-line`)."""
 
     command: str
     at: str
     terminal: str | None = None
     by: str | None = None
+    unchecked: bool = False
 
 
 class TowerSnapshot(Message, tag="tower.snapshot"):

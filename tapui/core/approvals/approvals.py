@@ -57,7 +57,7 @@ class WaitingApproval:
 
 
 def said_by(host: Connection, by: str | None) -> str | None:
-    """Return how it is recorded who decided, where a host alone says so: a code of its program's
+    """Return how it is recorded who decided, by the word of a host: a code of its program's
     unchanged, any other word behind the host's name."""
     return by if by is None or by in HOST_CODES else f"in {host.name}: {by}"
 

@@ -162,9 +162,7 @@ class PersonGuard(CorePart):
 
     def look_at(self, connection: Connection, hello: TowerHello) -> None:
         """Find out whether a further tower may decide; the person is asked as for a command."""
-        if connection.is_counted and self._is_open:
-            self._judge_tower(connection, None, None)
-        elif connection.is_counted:
+        if connection.is_counted and not self._is_open:
             self._hold(Held(connection, hello, _nothing))
 
     def _judge_tower(self, connection: Connection, sight: Sight | None, why: str | None) -> None:
@@ -182,7 +180,7 @@ class PersonGuard(CorePart):
     def is_persons(self, tower: Connection) -> bool:
         """Return whether what a tower decides counts."""
         judged = self._towers.get(tower.id)
-        return not tower.is_counted or (judged is not None and judged.why is None)
+        return not tower.is_counted or self._is_open or (judged is not None and judged.why is None)
 
     def _hold(self, held: Held) -> None:
         connection = held.connection

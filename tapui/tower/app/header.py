@@ -10,7 +10,7 @@ from textual.message import Message
 from tapui import DEFAULT_PORT, times
 from tapui.projection.proof import is_at_work, unchecked_sessions, waits_for_shell
 from tapui.projection.state import is_local
-from tapui.projection.words import unsupervised
+from tapui.projection.words import UNCHECKED_ANSWERS, unsupervised
 from tapui.text import cut
 from tapui.tower.app.view import View
 from tapui.tower.table.pane import PaneKind, is_calm, sign_style
@@ -103,6 +103,9 @@ class HeaderLine(TextLine):
             words += f", {shells} {'waits' if shells == 1 else 'wait'} for a shell"
         counts = [HeaderPart(words, "", "app.pane('sessions')")]
         alarms: list[HeaderPart] = []
+        if view.started is not None and view.started.unchecked:
+            text = UNCHECKED_ANSWERS if brevity < 3 else "not checked"
+            alarms.append(HeaderPart(text, "bold $error"))
         if waiting:
             alarms.append(HeaderPart(f"! {waiting} waiting", "bold $warning", "app.answer"))
         failed = _failed_texts(view, named, is_short=brevity == 4)

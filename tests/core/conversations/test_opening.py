@@ -164,7 +164,7 @@ def test_the_first_message_after_auth_says_who_it_is(talk: Conversation) -> None
     host.open("s1")
     tower = talk.connect(INTERNAL_TOKEN)
     tower.say(type="tower.hello", protocolVersion=2)
-    assert [one["type"] for one in tower.hear()] == ["tower.snapshot"]
+    assert [one["type"] for one in tower.hear()] == ["tower.snapshot", "tower.judged"]
     assert tower.state == "Tower"
     provider = talk.connect(PROVIDER_TOKEN)
     provider.hello(session="s1", tools=[])
