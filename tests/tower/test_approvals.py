@@ -107,11 +107,11 @@ async def test_a_decision_that_waits_for_leave_says_where_that_is_given() -> Non
         await opened(rig)
         await rig.press("y", "enter")
         assert "sent, waiting for the gateway" in rig.text
-        detail = {"program": "bash", "device": "pts/7", "after": "s1", "about": "a1"}
+        detail = {"program": "bash", "device": "pts/7", "about": "a1"}
         leave = approval("a2", "terminal", detail)
         rig.feed.happen(ev.ApprovalRequested(approval=leave))
         await rig.settle()
-        assert "sent; it counts once you allow this terminal" in rig.text
+        assert "sent; it counts once you allow this shell" in rig.text
         settled = replace(leave, state="denied", decided_by="keyboard")
         rig.feed.happen(ev.ApprovalDecided(approval=settled))
         await rig.settle()

@@ -338,10 +338,14 @@ ASKED: dict[str, tuple[str, dict[str, object]]] = {
         {
             "device": "pts/7",
             "program": "bash",
-            "since": at(3_600),
+            "since": at(20),
             "holder": "tmux: server",
-            "holderSince": at(40_000),
-            "after": "session 'Fix flaky pairing test'",
+            "line": ["tapui 4711", "bash 4020", "tmux: server 801", "init 1"],
+            "above": [
+                {"name": "tmux: server", "pid": 801, "since": at(40_000)},
+                {"name": "init", "pid": 1, "since": at(90_000)},
+            ],
+            "warning": "opened less than 60 seconds ago",
             "command": "tapui approve",
             "wanted": "approval.decide",
             "decision": "approve",

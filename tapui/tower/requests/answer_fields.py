@@ -321,7 +321,7 @@ def prompt_line(
     if is_replay:
         return plain("This is a replay: nothing is answered here.", "$text-muted")
     if is_sent and is_asked_about:
-        text = "sent; it counts once you allow this terminal, in the tower that was there before"
+        text = "sent; it counts once you allow this shell, in the tower that was there before"
         return plain(text, "$warning")
     if is_sent:
         return plain("sent, waiting for the gateway …", "$text-muted")
