@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tapui import times
 from tapui.client import gateways
 from tapui.client.gateways import NoGateway
 from tapui.home.paths import Home, short_path
@@ -161,9 +162,16 @@ async def _shown_to_its_end(app: "TowerApp", feed: "Feed") -> int:
 
 def note_of(feed: "RemoteFeed", view: "View") -> str:
     """Return what the header says of a tower whose gateway is another process: which one, as of
-    now, and whether another tower was there before it."""
-    gateway = f"gateway: pid {feed.pid}"
-    return gateway if view.is_first else f"second tower ({gateway})"
+    now, who started it, and whether another tower was there before it."""
+    gateway, started = f"gateway: pid {feed.pid}", view.started
+    who = ""
+    if started is not None:
+        at = times.hour_and_minute(times.epoch(started.at) or 0)
+        who = f"{started.command}, {started.terminal or 'no terminal'}, since {at}"
+        who += f", by {started.by}" if started.by else ""
+    if not view.is_first:
+        return f"second tower ({', '.join(filter(None, (gateway, who)))})"
+    return f"{gateway} ({who})" if who else gateway
 
 
 def run_next(options: Options, gateway: gateways.FoundGateway) -> int:

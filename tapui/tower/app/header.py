@@ -17,7 +17,6 @@ from tapui.tower.table.pane import PaneKind, is_calm, sign_style
 from tapui.tower.textual.widgets import TextLine, plain
 from tapui.tower.wording.words import quantity
 from tapui.wire.subjects import Session
-from tapui.wire.tower import GatewayStart
 
 
 class HeaderPart(NamedTuple):
@@ -131,8 +130,6 @@ class HeaderLine(TextLine):
         if self._address and brevity < 3:
             address = self._address if brevity < 2 else self._address.removeprefix("ws://")
             parts.append(HeaderPart(address, "$text-muted"))
-        if judged is not None and view.started is not None and brevity < 1:
-            parts.append(HeaderPart(_started_words(view.started), "$text-muted"))
         note = self._note(view) if callable(self._note) else self._note
         if note and brevity < 4:
             parts.append(HeaderPart(note if not brevity else note.partition(" (")[0], "bold"))
@@ -141,13 +138,6 @@ class HeaderLine(TextLine):
     async def on_click(self, event: events.Click) -> None:
         if act := self.at(event.x):
             await self.run_action(act)
-
-
-def _started_words(started: GatewayStart) -> str:
-    """Return who started a gateway: `gateway: serve, pts/9, since 20:07, by zsh in tmux`."""
-    at = times.hour_and_minute(times.epoch(started.at) or 0)
-    words = [started.command, started.terminal or "no terminal", f"since {at}"]
-    return f"gateway: {', '.join([*words, *([f'by {started.by}'] if started.by else [])])}"
 
 
 def _failed_texts(view: View, named: int, *, is_short: bool) -> list[str]:
