@@ -95,6 +95,8 @@ class AgentProcess(Struct, frozen=True, gc=False):
     pid: int
     start: float
     what: str
+    session: int = 0
+    """The id of its session's leader."""
 
 
 class Sight(Struct, frozen=True):

@@ -7,15 +7,14 @@ other: a look sees the agents that were noted before it.
 import asyncio
 import contextlib
 import logging
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import partial
 
 from tapui.core.effects import AgentProcess, ConnectionId, Identified, Identify, NoteAgent
 from tapui.home.local_socket import Peer
 from tapui.runtime.ports import Port
-from tapui.runtime.processes.sights import PeerProcess, begun, line_of, look, system
+from tapui.runtime.processes.sights import PeerProcess, begun, look, system
 from tapui.runtime.processes.status import Address, Key
 from tapui.runtime.tasks import in_thread
 
@@ -33,10 +32,14 @@ class Askers:
         ports: Mapping[ConnectionId, Port],
         loop: asyncio.AbstractEventLoop,
         answer: Callable[[int, Identified], None],
+        own: Collection[Key] = (),
     ) -> None:
         self._ports = ports
         self._loop = loop
         self._answer = answer
+        self._own = own
+        """The gateway and its ancestors, the person's shell and terminal among them: none is an
+        agent, under any name that a host or a lock of Copilot's gives it."""
         self._thread = ThreadPoolExecutor(1, "askers")
         self._agents: dict[Key, str] = {}
         """What is known as an agent's and ran at the last look; used in the thread alone."""
@@ -100,7 +103,7 @@ class Askers:
 
     def _note(self, pid: int | None, what: str) -> None:
         process = None if pid is None else system.status(pid)
-        if process is not None and process.key not in _own_line():
+        if process is not None and process.key not in self._own:
             self._agents[process.key] = what
 
     def _running(self) -> tuple[AgentProcess, ...]:
@@ -108,7 +111,7 @@ class Askers:
         for (pid, start), what in list(self._agents.items()):
             process = system.status(pid)
             if process is not None and process.start == start:
-                running.append(AgentProcess(pid, start, what))
+                running.append(AgentProcess(pid, start, what, process.session))
             else:
                 self._agents.pop((pid, start), None)
         return tuple(running)
@@ -130,13 +133,6 @@ class Askers:
                 return lambda: None
             return lambda: process
         return (lambda: _holder(end)) if end is not None else lambda: None
-
-
-@cache
-def _own_line() -> frozenset[Key]:
-    """Return this process and its ancestors, the person's shell and terminal among them: none is
-    an agent, under any name that a host or a lock of Copilot's gives it."""
-    return frozenset(one.key for one in line_of(os.getpid()))
 
 
 def _holder(end: End) -> PeerProcess | None:

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Literal, ParamSpec, Protocol, TypeVar, cast
 
@@ -44,6 +44,7 @@ from tapui.runtime.disk_work import DiskWork, ReadFolder, no_folder_rules
 from tapui.runtime.inspections import Inspections
 from tapui.runtime.person import Person
 from tapui.runtime.ports import InProcessEnd, InProcessPort, Port, SlowReaders, SocketPort
+from tapui.runtime.processes.status import Key
 from tapui.runtime.system import SystemIds
 from tapui.runtime.tuning import RightOfWay
 from tapui.text import safe_text
@@ -90,6 +91,7 @@ class LoopTurn:
         persist_dir: Callable[[str], Path],
         masks: Masks | None = None,
         folder_rules: ReadFolder = no_folder_rules,
+        own: Collection[Key] = (),
     ) -> None:
         self.gateway = gateway
         self._journal = journal
@@ -136,7 +138,7 @@ class LoopTurn:
             persist_dir=persist_dir,
             folder_rules=folder_rules,
         )
-        self._askers = Askers(self._ports, loop, answer=self.answer)
+        self._askers = Askers(self._ports, loop, answer=self.answer, own=own)
 
     @property
     def recorded(self) -> int:

@@ -61,7 +61,8 @@ async def _serve(options: Options, watch: EndWatch) -> int:
             _announce(options, announced)
             running.load()
             if can_ask():
-                ServePrompt(running.turn)
+                with contextlib.suppress(OSError):  # no controlling terminal: none can be asked
+                    ServePrompt(running.turn)
             if options.exit_when_idle:
                 running.end_when_idle(lambda: running.has_sessions, ended.set)
             with tuning.settled():

@@ -30,7 +30,7 @@ from tapui.records.journal import Journal
 from tapui.records.masking import Masks
 from tapui.runtime import tuning
 from tapui.runtime.processes.sights import look, system
-from tapui.runtime.processes.status import is_tapui
+from tapui.runtime.processes.status import Key, is_tapui
 from tapui.runtime.system import RegexMatcher, SystemIds, new_run
 from tapui.runtime.turn import LoopTurn
 from tapui.runtime.websocket.server import Server
@@ -103,7 +103,7 @@ class RunningGateway:
         options, home = self._options, self.home
         provider_token, internal_token = fresh_token("ptk-"), fresh_token("itk-")
         run, ids = new_run(), SystemIds()
-        started, shell = await asyncio.to_thread(_start, self._command, ids, options)
+        started, shell, own = await asyncio.to_thread(_start, self._command, ids, options)
         most = places_for(tuning.descriptors())
         try:
             self.gateway = Gateway(
@@ -130,6 +130,7 @@ class RunningGateway:
                 persist_dir=lambda name: persist_dir(home, name),
                 masks=masks,
                 folder_rules=self._rule_files.folder,
+                own=own,
             )
         except BaseException:
             _close(sockets)
@@ -438,18 +439,21 @@ def chosen_parts(options: Options, rule_files: RuleFiles) -> list[Part]:
 
 def _start(
     command: str, ids: SystemIds, options: Options
-) -> tuple[GatewayStart, SessionShell | None]:
-    """Return who starts this gateway, and the shell in whose terminal that is, if there is one."""
+) -> tuple[GatewayStart, SessionShell | None, frozenset[Key]]:
+    """Return who starts this gateway, the shell in whose terminal that is, if there is one, and
+    the processes that this gateway descends from."""
     is_unchecked = options.settings.approvals.command_line == ALWAYS
     at, sight = ids.timestamp(time.monotonic()), look(os.getpid())
+    own = frozenset((one.pid, one.start) for one in sight.line) if sight else frozenset[Key]()
     if sight is not None and sight.terminal is None:
         # `tapui serve --detach` waits above this process, in the shell of the person.
         parent = sight.line[1] if len(sight.line) > 1 else None
         is_own = parent is not None and is_tapui(system.argv(parent.pid))
         sight = look(parent.pid) if parent is not None and is_own else None
     if sight is None or sight.terminal is None or not sight.leader_line:
-        return GatewayStart(command, at, unchecked=is_unchecked), None
+        return GatewayStart(command, at, unchecked=is_unchecked), None, own
     shown, leader = shown_in(sight), sight.leader_line[0]
     by = leader.name if shown is None else f"{leader.name} in {shown.name}"
     terminal = short(sight.terminal)
-    return GatewayStart(command, at, terminal, by, is_unchecked), shell_of(sight)
+    own |= {(one.pid, one.start) for one in (*sight.line, *sight.leader_line)}
+    return GatewayStart(command, at, terminal, by, is_unchecked), shell_of(sight), own

@@ -24,6 +24,8 @@ from tapui.wire.tower import ApprovalDecide, TowerHello
 _LOCK = 0.5
 """Seconds after a question in which no answer is taken: it was typed for something else. Also
 between two looks whether this process has the terminal."""
+_LOCK_AFTER_ANOTHER = 2.0
+"""The same where the question before it has ended by itself: the answer may be meant for that."""
 _LINE = 4096
 
 
@@ -42,18 +44,24 @@ class ServePrompt:
         self._asked: str | None = None
         """The question that stands on the terminal."""
         self._timer: asyncio.TimerHandle | None = None
+        # Opened anew, so that neither a stopped terminal nor another reader holds the loop.
+        self._terminal = os.open("/dev/tty", os.O_RDWR | os.O_NONBLOCK | os.O_NOCTTY)
+        self._typed = b""
         self._port = turn.open_port(self._receive, self.close, self._watch)
 
     def close(self) -> None:
         """Ask no more."""
         self._listen_not()
         self._waiting.clear()
+        if self._terminal >= 0:
+            os.close(self._terminal)
+            self._terminal = -1
 
     def _receive(self, message: Message) -> None:
         if isinstance(message, Sessions):
             self._port.send(TowerHello(PROTOCOL_VERSION, "tapui serve", "prompt"))
         elif isinstance(message, Error):
-            _say(message.message)
+            self._say(message.message)
 
     def _watch(self, entries: Sequence[Entry], _size: int) -> None:
         for entry in entries:
@@ -69,46 +77,63 @@ class ServePrompt:
 
     def _ask(self) -> None:
         self._listen_not()
+        lock = _LOCK
         if self._asked is not None:
-            _say("(that question has ended)")
+            lock = _LOCK_AFTER_ANOTHER
+            self._say("(that question has ended)")
         self._asked = next(iter(self._waiting), None)
         if self._asked is not None:
-            _say(_question(self._waiting[self._asked]))
-            self._timer = self._loop.call_later(_LOCK, self._listen)
+            self._say(_question(self._waiting[self._asked]))
+            self._timer = self._loop.call_later(lock, self._listen)
 
     def _listen(self) -> None:
         """Take an answer from now on, once this process has the terminal."""
         self._timer = None
         with suppress(OSError, termios.error):  # the terminal has gone
-            if os.tcgetpgrp(0) == os.getpgrp():
-                termios.tcflush(0, termios.TCIFLUSH)
-                self._loop.add_reader(0, self._answered)
+            if self._is_in_front():
+                termios.tcflush(self._terminal, termios.TCIFLUSH)
+                self._typed = b""
+                self._loop.add_reader(self._terminal, self._answered)
             else:
                 self._timer = self._loop.call_later(_LOCK, self._listen)
 
     def _listen_not(self) -> None:
-        self._loop.remove_reader(0)
+        if self._terminal >= 0:
+            self._loop.remove_reader(self._terminal)
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
+    def _is_in_front(self) -> bool:
+        return os.tcgetpgrp(self._terminal) == os.getpgrp()
+
     def _answered(self) -> None:
         try:
-            is_ours = os.tcgetpgrp(0) == os.getpgrp()
-            typed = os.read(0, _LINE).decode("utf-8", "replace").strip().lower() if is_ours else ""
+            if not self._is_in_front():  # what is typed is another program's
+                self._loop.remove_reader(self._terminal)
+                self._timer = self._loop.call_later(_LOCK, self._listen)
+                return
+            self._typed += os.read(self._terminal, _LINE)
+        except BlockingIOError:  # another program has read it
+            return
         except OSError:  # the terminal has gone
             self.close()
             return
-        if not is_ours:  # what is typed is another program's
-            self._loop.remove_reader(0)
-            self._timer = self._loop.call_later(_LOCK, self._listen)
-        elif typed in ("y", "n") and self._asked is not None:
+        if not self._typed.endswith(b"\n"):
+            self._typed = self._typed[-_LINE:]
+            return
+        typed, self._typed = self._typed.decode("utf-8", "replace").strip().lower(), b""
+        if typed in ("y", "n") and self._asked is not None:
             asked, self._asked = self._asked, None
             self._waiting.pop(asked, None)
             self._port.send(ApprovalDecide(asked, "approve" if typed == "y" else "deny"))
             self._ask()
         else:
-            _say("y or n, and Enter")
+            self._say("y or n, and Enter")
+
+    def _say(self, text: str) -> None:
+        with suppress(OSError):  # the terminal has gone, or was stopped (ctrl+s)
+            os.write(self._terminal, f"{safe_text(text)}\n".encode())
 
 
 def _question(approval: Approval) -> str:
@@ -121,9 +146,3 @@ def _question(approval: Approval) -> str:
         what, allow = f"{detail.get('why')}, and wants to {kind.line(approval, detail)}", "let it"
     odd = f" ({detail['warning']})" if detail.get("warning") else ""
     return f"{what}{odd}. y and Enter: {allow}; n and Enter: refuse"
-
-
-def _say(text: str) -> None:
-    with suppress(OSError):  # the terminal has gone
-        sys.stderr.write(f"{safe_text(text)}\n")
-        sys.stderr.flush()

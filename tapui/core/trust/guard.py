@@ -130,8 +130,6 @@ class PersonGuard(CorePart):
             elif self._is_open:
                 connection.by = UNCHECKED
                 handler(connection, message)
-            elif need == "person" and connection.id in self._towers:
-                self._settle_tower(Held(connection, message, handler))
             else:
                 self._hold(Held(connection, message, handler, need))
 
@@ -169,13 +167,18 @@ class PersonGuard(CorePart):
         self._towers[connection.id] = _JudgedTower(sight, why)
         self._out.send(connection.id, TowerJudged(why is None, why))
 
-    def _settle_tower(self, held: Held) -> None:
-        """Take or refuse what a tower sends that was judged."""
-        judged = self._towers[held.connection.id]
-        if judged.why is None:
-            self._take([held], judged.sight)
-        else:
-            self._refuse([held], judged.sight, judged.why)
+    def _settle_tower(self, held: list[Held], found: Sight | None) -> None:
+        """Take or refuse what a judged tower sends, by `found`, its process as of now: another one
+        may hold the connection of one that has ended."""
+        for one in held:
+            judged = self._towers[one.connection.id]
+            before, why = judged.sight, judged.why
+            if why is None and (found is None or before is None or found.line[0] != before.line[0]):
+                why = "the process of this tower has ended"
+            if why is None:
+                self._take([one], found)
+            else:
+                self._refuse([one], found, why)
 
     def is_persons(self, tower: Connection) -> bool:
         """Return whether what a tower decides counts."""
@@ -247,17 +250,22 @@ class PersonGuard(CorePart):
             case, why, words = judged.case, judged.why, f"{_words(sight)}, not let in"
         else:
             words = YOU if case is Case.TAKEN else _words(sight)
-        connection.by = words
+        hello = [one for one in held if isinstance(one.message, TowerHello)]
+        if hello or judged.is_inside or connection.id not in self._towers:
+            connection.by = words
         self._pass([one for one in held if one.need == "name"])
         if sight is not None and not judged.is_inside:
             self._take([one for one in held if one.need == "no agent"], sight)
             held = [one for one in held if one.need == "person"]
         held = [one for one in held if one.need != "name"]
-        if hello := [one for one in held if isinstance(one.message, TowerHello)]:
+        if hello:
             held, sent = hello, [one for one in held if one not in hello]
             self._answer(held, found, case, why)
-            for one in sent:
-                self._settle_tower(one)
+            self._settle_tower(sent, sight)
+        elif connection.id in self._towers:
+            if judged.is_inside and self._towers[connection.id].why is None:
+                self._judge_tower(connection, sight, why)
+            self._settle_tower(held, sight)
         else:
             self._answer(held, found, case, why)
 
@@ -445,7 +453,10 @@ def _asked_for(held: Held, approvals: Mapping[str, Approval]) -> dict[str, Any]:
         getattr(message, name, None) for name in ("approval_id", "goal_id", "finding", "session_id")
     )
     fields = {"about": next(filter(None, ids), None)}
-    fields |= {name: getattr(message, name, None) for name in ("decision", "tool")}
+    fields |= {name: getattr(message, name, None) for name in ("decision", "tool", "mode")}
+    text = getattr(message, "text", None) or getattr(message, "prompt", None)
+    fields |= {"text": one_line(text) if isinstance(text, str) else None}
+    fields |= {"keep": True if getattr(message, "keep", False) else None}
     if (approval := approvals.get(getattr(message, "approval_id", ""))) is not None:
         fields["request"] = one_line(f"{verb(approval)} {request(approval)}")
     return {

@@ -42,10 +42,11 @@ class Case(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SessionShell:
-    """The leader of a session: a shell, for as long as it lives."""
+    """The leader of a session: a shell, for as long as it lives and runs the same program."""
 
     pid: int
     start: float
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ def judge(found: Identified, let_in: Container[SessionShell | None]) -> PersonVe
     if sight is None:
         return PersonVerdict(Case.REFUSED, "it cannot be found out which process asks")
     shell = shell_of(sight)
-    agents = (one for one in found.agents if SessionShell(one.pid, one.start) not in let_in)
-    why = inside(sight, agents)
+    is_let_in = shell is not None and shell in let_in
+    why = inside(sight, found.agents, is_let_in=is_let_in)
     if why is not None:
         return PersonVerdict(Case.REFUSED, why, is_inside=True)
     process = f"process {sight.line[0].pid}"
@@ -73,10 +74,15 @@ def judge(found: Identified, let_in: Container[SessionShell | None]) -> PersonVe
         return PersonVerdict(Case.REFUSED, f"{process} has no terminal")
     if shell is None:
         return PersonVerdict(Case.COMMAND, f"the shell of {process} has ended")
-    if shell not in let_in:
+    if not is_let_in:
         leader = sight.leader_line[0]
         words = f"{leader.name} (process {leader.pid}) on {short(sight.terminal)}"
         return PersonVerdict(Case.SHELL, f"{words} was not let in")
+    agent = next((one for one in found.agents if one.session == sight.session), None)
+    if agent is not None and (agent.pid, agent.start) != (shell.pid, shell.start):
+        # What it starts can look like a child of the shell (CLONE_PARENT).
+        words = f"{agent.what} (process {agent.pid}) runs in the terminal of {process}"
+        return PersonVerdict(Case.COMMAND, words)
     why = _why_indirect(sight)
     return PersonVerdict(Case.TAKEN) if why is None else PersonVerdict(Case.COMMAND, why)
 
@@ -86,7 +92,7 @@ def shell_of(sight: Sight) -> SessionShell | None:
     if sight.terminal is None or not sight.leader_line:
         return None
     leader = sight.leader_line[0]
-    return SessionShell(leader.pid, leader.start)
+    return SessionShell(leader.pid, leader.start, leader.name)
 
 
 def asker(sight: Sight) -> Asker:
@@ -119,16 +125,22 @@ def warning(sight: Sight, now: float) -> str | None:
     return None
 
 
-def inside(sight: Sight, agents: Iterable[AgentProcess]) -> str | None:
+def inside(sight: Sight, agents: Iterable[AgentProcess], *, is_let_in: bool = False) -> str | None:
     """Return why the process counts as an agent's, or None. What is not known here is asked about:
-    this only gives the refusal its reason."""
+    this only gives the refusal its reason. A shell that was let in is none, nor what is above it,
+    under any name that a host gives them."""
+    line, leader_line = sight.line, sight.leader_line
+    if is_let_in:
+        below = [one.pid for one in line]
+        line = line[: below.index(sight.session)] if sight.session in below else line
+        leader_line = ()
     known = {(one.pid, one.start): one for one in agents}
     process = f"process {sight.line[0].pid}"
-    for line, how in (
-        (sight.line, f"{process} was started by"),
-        (sight.leader_line, f"the terminal of {process} was opened by"),
+    for processes, how in (
+        (line, f"{process} was started by"),
+        (leader_line, f"the terminal of {process} was opened by"),
     ):
-        for one in line:
+        for one in processes:
             agent = known.get((one.pid, one.start))
             if agent is not None:
                 return f"{how} {agent.what} (process {agent.pid})"

@@ -203,6 +203,10 @@ def _wanted_words(detail: Mapping[str, Any]) -> str:
     words = _WANTED.get(str(detail.get("decision") or wanted), wanted)
     if detail.get("tool"):
         words = f"call {detail['tool']} in session"
+    if detail.get("keep"):
+        words = f"{words} and make a rule of"
     if detail.get("request"):
         return f"{words} “{detail['request']}”"
+    if detail.get("mode") or detail.get("text"):
+        return f"{words} {detail.get('about', '')}: {detail.get('mode') or detail.get('text')}"
     return f"{words} {detail['about']}" if detail.get("about") else words

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 Key = tuple[int, float]
 """A process: its id, and when it began."""
@@ -31,17 +30,27 @@ class Status:
 
 
 def is_tapui(argv: Sequence[str]) -> bool:
-    """Return whether a command line is that of `tapui`, or of what launches it."""
-    words = [PurePath(word).name for word in argv]
-    if words and words[0].lower().startswith(("python", "pypy")):
+    """Return whether a command line is that of `tapui`, or of what launches it.
+
+    `tapui provider` runs files of other people in its own process, and counts as another program.
+    """
+    words = list(argv)
+    if words and _name(words[0]).lower().startswith(("python", "pypy")):
         words = words[1:]
         while words and words[0] in _PYTHON_OPTIONS:
             words = words[1:]
         if words[:1] == ["-m"]:
             words = words[1:]
-    is_launcher = words[:1] in _LAUNCHERS and "tapui" in words
-    return is_launcher or words[:1] == ["tapui"]
+    for launcher in _LAUNCHERS:
+        if [_name(word) for word in words[:1]] + words[1 : len(launcher)] == launcher:
+            words = words[len(launcher) :]
+            break
+    return [_name(word) for word in words[:1]] == ["tapui"] and "provider" not in words
+
+
+def _name(word: str) -> str:
+    return word.rpartition("/")[2]
 
 
 _PYTHON_OPTIONS = frozenset(("-I", "-P", "-E", "-s", "-u", "-B", "-O", "-OO"))
-_LAUNCHERS = (["uv"], ["uvx"], ["pipx"])
+_LAUNCHERS = (["uv", "run"], ["uvx"], ["uv", "tool", "run"], ["pipx", "run"])

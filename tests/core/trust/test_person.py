@@ -72,7 +72,7 @@ def decide(tower: Peer) -> None:
 def judged(
     sight: Sight | None, let_in: tuple[Sight, ...] = (PERSON,), agents: tuple[int, ...] = (CLI,)
 ) -> tuple[Case, str]:
-    known = tuple(AgentProcess(pid, AGENT_START, "session 'notes'") for pid in agents)
+    known = tuple(AgentProcess(pid, AGENT_START, "session 'notes'", 777) for pid in agents)
     verdict = judge(Identified(sight, known, NOW), [shell_of(one) for one in let_in])
     return verdict.case, verdict.why
 
@@ -90,7 +90,7 @@ CASES: dict[str, tuple[Sight | None, Case, str]] = {
     # Refused, and never asked about
     "not found": (None, Case.REFUSED, "cannot be found out"),
     "below a session": (
-        seen(SHELL, NODE),
+        seen(NODE, SHELL),
         Case.REFUSED,
         "process 4711 was started by session 'notes' (process 3000)",
     ),
@@ -109,13 +109,23 @@ CASES: dict[str, tuple[Sight | None, Case, str]] = {
     # Taken
     "typed": (PERSON, Case.TAKEN, ""),
     "launched": (seen(LAUNCHER, SHELL, TMUX), Case.TAKEN, ""),
-    "an id that was used again": (seen(SHELL, began(NODE, 90.0), TMUX), Case.TAKEN, ""),
+    "above the shell": (seen(SHELL, NODE), Case.TAKEN, ""),
+    "an id that was used again": (
+        seen(began(NODE, 190.0), SHELL, TMUX),
+        Case.COMMAND,
+        "was started by node",
+    ),
     # Asked: the shell
     "new shell": (NEW_TERMINAL, Case.SHELL, "zsh (process 6020) on pts/7 was not let in"),
     "the next shell of this id": (
         seen(began(SHELL, 160.0), leader=began(SHELL, 160.0)),
         Case.SHELL,
         "was not let in",
+    ),
+    "another program in its place": (
+        seen(leader=replace(SHELL, name="copilot")),
+        Case.SHELL,
+        "copilot (process 4020) on pts/3 was not let in",
     ),
     "a popup": (seen(INIT, leader=SeenProcess(4711, "tapui", 200.0, 1000, True)), Case.SHELL, ""),
     # Asked: the command
@@ -161,6 +171,13 @@ def test_a_shell_that_was_let_in_is_no_agents_under_any_name() -> None:
     found = Identified(PERSON, known, NOW)
     assert judge(found, [shell_of(PERSON)]).case is Case.TAKEN
     assert judge(found, ()).case is Case.REFUSED
+
+
+def test_beside_an_agent_in_the_same_terminal_each_command_is_asked_about() -> None:
+    known = (AgentProcess(CLI, AGENT_START, "session 'notes'", SHELL.pid),)
+    verdict = judge(Identified(PERSON, known, NOW), [shell_of(PERSON)])
+    assert verdict.case is Case.COMMAND
+    assert "session 'notes' (process 3000) runs in the terminal of process 4711" in verdict.why
 
 
 @pytest.mark.parametrize(
@@ -214,16 +231,15 @@ def test_what_is_taken_is_a_command_in_front_of_a_shell_that_was_let_in(
     agents: tuple[AgentProcess, ...],
 ) -> None:
     sight = Sight(line, group, session, leaders, "/dev/pts/1", foreground, marked)
-    shell = SessionShell(5, 4.0)
+    shell = SessionShell(5, 4.0, "sh")
     if judge(Identified(sight, agents, 10.0), [shell]).case is not Case.TAKEN:
         return
-    keys = {(one.pid, one.start) for one in agents} - {(5, 4.0)}
-    assert not keys & {(one.pid, one.start) for one in (*line, *leaders)}
     assert shell_of(sight) == shell
     assert marked is None
     assert group == foreground
     below = line[: [one.pid for one in line].index(session)]
     assert all(one.is_tapui for one in (line[0], *below))
+    assert not {(one.pid, one.start) for one in agents} & {(one.pid, one.start) for one in below}
 
 
 # What becomes of messages
@@ -696,7 +712,10 @@ def test_a_further_tower_is_judged_once_and_shows_whether_it_may_decide(
     assert request["detail"]["wanted"] == "tower.hello"
     answer(talk, own, request, decision)
     assert [one["mayDecide"] for one in further.hear_of("tower.judged")] == [may_decide]
-    talk.sight = None  # it is not looked at again
+    talk.sight = seen(pid=4712)  # another process holds its connection
+    error = further.error(type="approval.decide", approvalId="a-1", decision="approve")
+    assert error["code"] == "UNAUTHORIZED"
+    talk.sight = NEW_TERMINAL
     decide(further)
     assert [one["decision"] for one in host.hear_of("approval.answer")] == (
         ["approve"] if may_decide else []
