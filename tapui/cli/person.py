@@ -17,7 +17,7 @@ then (`core.trust.person.ALWAYS`)."""
 
 
 def need_person(
-    args: argparse.Namespace, way: str = "allow it in the tower or by a command"
+    args: argparse.Namespace, way: str = "allow it in the tower or in a terminal"
 ) -> None:
     """Refuse what a gateway without a tower would refuse, as far as that is known without one.
 
@@ -30,14 +30,11 @@ def need_person(
     found = _found()
     # The shell in which tapui could be started.
     judged = judge(found, () if found.sight is None else (shell_of(found.sight),))
-    why = judged.why
-    if "TAP_PROVIDER_TOKEN" in os.environ or is_inside():
-        why = "it was started for a provider or an agent"
+    why = "it was started for an agent" if is_inside() else judged.why
+    if "TAP_PROVIDER_TOKEN" in os.environ:
+        why = "it was started for a provider"
     if why:
-        raise Failure(
-            f"{why}: {way}, typed into a shell of yours "
-            f'(setting: approvals.command-line = "{_ALWAYS}")'
-        )
+        raise Failure(f'{why}: {way} of yours (setting: approvals.command-line = "{_ALWAYS}")')
 
 
 def refuse_agents(args: argparse.Namespace) -> None:

@@ -116,7 +116,8 @@ class ServePrompt:
             self._typed += os.read(self._terminal, _LINE)
         except BlockingIOError:  # another program has read it
             return
-        except OSError:  # the terminal has gone
+        except OSError:  # the terminal has gone: the person cannot be asked here any more
+            self._port.close()
             self.close()
             return
         if not self._typed.endswith(b"\n"):

@@ -162,7 +162,7 @@ def test_nobody_but_a_person_adds_or_allows(home: Home, tmp_path: Path) -> None:
     repo = repository(tmp_path / "repo", files={"command": "x"})
     refused = ran(home, "mcp", "add", "a", "--", "x")
     assert refused.returncode == 1
-    assert "has no terminal: add it in a terminal that you opened before" in refused.stderr
+    assert "has no terminal: add it in a terminal of yours" in refused.stderr
     assert not (home.tapui / "mcp.json").exists()
     refused = ran(home, "mcp", "allow", "files", "--yes", "--folder", repo)
     assert refused.returncode == 1
