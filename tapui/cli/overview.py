@@ -149,10 +149,10 @@ def _is_unchecked(snapshot: TowerSnapshot) -> bool:
 
 def _show_tables(chosen: FoundGateway, snapshot: TowerSnapshot) -> None:
     state = snapshot.state
-    if _is_unchecked(snapshot):
-        output.say(f"{UNCHECKED_ANSWERS}: approvals.command-line is always")
     towers = "1 tower" if snapshot.towers == 1 else f"{snapshot.towers} towers"
     output.say(f"{chosen.url}  pid {chosen.pid}  tapui {chosen.version}  {towers}")
+    if _is_unchecked(snapshot):
+        output.say(f"{UNCHECKED_ANSWERS}: approvals.command-line is always")
     folded = State.of(snapshot.state)
     labels = {session.id: session.label for session in state.sessions}
     show_waiting(folded, _waiting(chosen, snapshot))

@@ -273,6 +273,12 @@ class Approvals:
                 self.withdraw(waiting, reason=reason)
                 waiting.on_withdrawn(waiting, reason)
 
+    def session_replaced(self, former: str, current: str) -> None:
+        """What is being decided goes on in the session that took the place of its own."""
+        for waiting in self.deciding.values():
+            if waiting.view.session_id == former:
+                waiting.view = replace(waiting.view, session_id=current)
+
     def expire(self, waiting: WaitingApproval) -> None:
         """Let an approval expire: its time is over."""
         del self.waiting[waiting.view.id]

@@ -176,6 +176,7 @@ class Endings(CorePart):
         self.calls.replace_session(former, current)
         self.native.session_ended(former, "replaced")
         self.approvals.session_ended(former, "the session was replaced")
+        self.approvals.session_replaced(former.id, current.id)
         self.modes.session_ended(former)
         self.orders.session_ended(former, "the session was replaced")
         for provider in list(former.providers.values()):

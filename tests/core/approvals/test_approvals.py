@@ -86,6 +86,17 @@ def test_while_a_decision_is_recorded_it_neither_holds_nor_can_be_overtaken(scen
     assert [one["decision"] for one in scene.host.hear()] == ["deny"]
 
 
+def test_a_decision_goes_on_in_the_session_that_took_the_place_of_its_own(scene: Scene) -> None:
+    approval = ask(scene)
+    scene.talk.records = "held"
+    decide(scene.tower, approval, "deny")
+    scene.host.open("s2", replaces="s1")
+    known = scene.talk.gateway.parts.approvals.deciding[approval].view
+    assert known == scene.talk.gateway.state.approvals[approval]
+    scene.talk.recorded()
+    assert scene.talk.gateway.state.approvals[approval].session_id == "s2"
+
+
 def test_a_decision_that_cannot_be_recorded_does_not_hold(scene: Scene) -> None:
     approval = ask(scene)
     scene.talk.records = "refused"
