@@ -649,10 +649,10 @@ def run(_seconds: float) -> Iterator[Row]:
 
 def person(_seconds: float) -> Iterator[Row]:
     """What the question who is the person costs."""
-    with scratch() as home, looking.terminal() as pid:
-        alone = looking.took(pid, home.root)
+    with looking.terminal() as pid:
+        alone = looking.took(pid)
         with looking.crowd(looking.CROWD):
-            beside = looking.took(pid, home.root)
+            beside = looking.took(pid)
     yield "who asks, p50", f"{alone:7.2f} ms", ""
     yield f"  beside {looking.CROWD:,} processes", f"{beside:7.2f} ms", "< 15 ms"
 

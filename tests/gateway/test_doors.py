@@ -196,6 +196,7 @@ async def test_the_oldest_silent_program_is_closed_for_a_new_one(place: Place) -
     await silent[-1].expect("sessions")
 
 
+@ONLY_TCP  # over the Unix socket a process has fewer that said no hello
 async def test_a_token_with_too_many_connections_is_told_so_and_keeps_no_tower_out(
     place: Place,
 ) -> None:

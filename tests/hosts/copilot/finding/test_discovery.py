@@ -14,7 +14,7 @@ from tapui.hosts.copilot.finding.unattached_sessions import unattached
 from tapui.hosts.copilot.install.own_files import ExtensionFile
 from tests.hosts.conftest import Pretender
 from tests.rig.waiting import until
-from tests.runtime.test_agents import terminal_of
+from tests.runtime.test_askers import on_a_terminal
 
 Pretend = Callable[..., Pretender]
 
@@ -51,8 +51,8 @@ def test_cli_without_a_session_is_told_by_its_terminal(copilot_home: Path) -> No
     logs.mkdir(parents=True)
     discovery = Discovery(copilot_home)
     assert discovery.scan() == []
-    shell = ("sh", "-c", "sleep 1000 & wait")
-    with terminal_of(*shell) as pid, subprocess.Popen(["sleep", "1000"]) as hidden:
+    shell = ("sh", "-c", "sleep 1000 & echo x; wait")
+    with on_a_terminal(*shell) as pid, subprocess.Popen(["sleep", "1000"]) as hidden:
         started = psutil.Process(pid).create_time()
         (extension,) = until(psutil.Process(pid).children, what="what it runs")
         for id_, since in ((pid, 1), (pid, -3600), (extension.pid, 1), (hidden.pid, 1), (2**30, 1)):
