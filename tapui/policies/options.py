@@ -1,86 +1,23 @@
 """Which options of a command are known to do no more than its program's name and verb say.
 
-The tables are in `known_options`, which describes how they are written. What is not in them is
-not known: programs take the beginnings of long options, bundles, and values in several places, and
-a list of what is dangerous would have to know all of that.
+They stand in `tables`. What is not there is not known: programs take the beginnings of long
+options, bundles, and values in several places, and a list of what is dangerous would have to know
+all of that.
 """
 
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from tapui.policies.known_options import building, files, git, network, node
 from tapui.policies.rules import fits
+from tapui.policies.tables import OptionSet, ProgramTable
 
-_ONE_DASH = frozenset(
-    [
-        "gcc",
-        "g++",
-        "cc",
-        "c++",
-        "clang",
-        "clang++",
-        "cpp",
-        "c99",
-        "c89",
-        "go",
-        "find",
-        "gfind",
-        "mvn",
-        "mvnw",
-        "ctest",
-        "cmake",
-        "terraform",
-        "test",
-    ]
-)
-"""Their options are words behind one dash, which are not bundled: `-name x`, `-o=x`, `-DX`."""
-_NO_BUNDLES = frozenset(
-    ["npm", "zip", "7z", "7za", "7zr", "kill", "killall", "pkill", "dotnet", "tsc"]
-)
-"""To them a bundle is an option of its own, or it is read in several ways."""
-_SETTINGS = {
-    "make": "=",
-    "gmake": "=",
-    "bmake": "=",
-    "rake": "=",
-    "just": "=",
-    "task": "=",
-    "git": "::|://-",
-    "git push": r"::|^[+:]|^[./~]|^file:|://|@.*:",
-    "git push 1": ":",
-    "curl": r"^(?!https?://)[^/]*://",
-    "dd": "^of=",
-    "tar": ":",
-    "gtar": ":",
-    "bsdtar": "^@|:",
-    "mvn": ":",
-    "mvnw": ":",
-    "rsync": ":",
-    "dotnet": "^[/@]",
-    "less": r"^\+",
-    "more": r"^\+",
-    "test": r"\[",
-    "wait": r"\[",
-    "jq": r"(?<![.\w])env\b|\$ENV",
-    "yq": r"(?<![.\w])(?:str)?env(?:subst)?\b|\$ENV|(?<![.\w])load",
-    "date": r"^\d",
-    **dict.fromkeys(
-        ["gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "c99", "c89", "rustc", "tsc"], "^@"
-    ),
-    **dict.fromkeys(["pytest", "py.test", "mypy", "ruff"], "^@"),
-}
-"""Words of a program or verb which are no options and still more than names: settings, files of
-options, remote programs. They are asked. Behind a 1, what is asked of the first such word only."""
-_READS_ENVIRONMENT = re.compile(r"(?<![.\w])env\b|\$ENV")
-"""A filter of gh that prints the environment, where tokens are."""
-_OLD_BUNDLE = frozenset({"tar", "gtar", "bsdtar"})
-"""Their first word is a bundle of options, also without a dash: `tar xzf a.tgz`."""
 _MOST_NAME = 100
 _NUMBERED = re.compile(r"[0-9.]*(?:-[0-9.]+)?$")
-_TOKEN = re.compile(r"(!?)(--?[^:?*]*)([:?]?)(.*)", re.DOTALL)
+_OPTION = re.compile(r"(--?[^:?*]*)([:?]?)(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?[0-9]+")
 _EVERYWHERE = frozenset({"--help", "--version"})
+_PLAIN = ProgramTable()
 
 
 @dataclass(slots=True)
@@ -103,17 +40,11 @@ class KnownVerb:
     """What is known of a program, or of one of its verbs."""
 
     name: str
+    table: ProgramTable = _PLAIN
     options: dict[str, _Option] = field(default_factory=dict)
     beginnings: dict[str, bool] = field(default_factory=dict)
     """Beginnings of options of one dash, and whether they are harmless."""
     verbs: "dict[str, KnownVerb]" = field(default_factory=dict)
-    is_named: bool = False
-    """Only a rule with this verb in its words allows it."""
-    most: int | None = None
-    has_object: bool = False
-    """The next word belongs to the verb, as that of `npm run build`."""
-    is_exact: bool = False
-    """A rule that is proposed for the verb has all words of the command."""
     is_risky: bool = False
     """It has options that are never harmless."""
 
@@ -122,95 +53,58 @@ class KnownVerb:
             return _Option()
         return self.options.get(name)
 
+    def add(self, options: OptionSet) -> None:
+        for option in options.options:
+            self._add(option, is_harmless=True)
+        for option in options.asked_options:
+            self._add(option, is_harmless=False)
+            self.is_risky = True
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """A line of a table: a program with its verbs, and what may follow."""
-
-    path: list[str]
-    marks: list[str]
-    is_named: bool
-
-
-@lru_cache(maxsize=1)
-def _tables() -> tuple[dict[str, list[_Line]], dict[str, list[str]]]:
-    """Return the lines by program, and the sets of options that lines share."""
-    programs: dict[str, list[_Line]] = {}
-    sets: dict[str, list[str]] = {}
-    for table in (git.TABLE, files.TABLE, building.TABLE, node.TABLE, network.TABLE):
-        # A line that begins with a blank goes on with the one before.
-        for line in re.sub(r"\n[ \t]+", " ", table.strip("\n")).split("\n"):
-            words = line.removeprefix("!").split()
-            if line.startswith("@"):
-                sets[words[0]] = words[1:]
-                continue
-            size = next(
-                (at for at, one in enumerate(words) if at and one != "--" and one[0] in "-!@{+="),
-                len(words),
-            )
-            for path in " ".join(words[:size]).split(","):
-                one = _Line(path.split(), words[size:], line.startswith("!"))
-                programs.setdefault(one.path[0], []).append(one)
-    return programs, sets
+    def _add(self, text: str, *, is_harmless: bool) -> None:
+        found = _OPTION.fullmatch(text)
+        assert found is not None, text
+        name, mark, values = found.groups()
+        if not mark and values == "*":
+            self.beginnings[name] = is_harmless
+            return
+        before = self.options.get(name)
+        option = _Option(
+            is_harmless=is_harmless,
+            spaced=mark == ":",
+            joined=bool(mark),
+            glued=mark == "?",
+            values=tuple(values.split("|")) if values else (),
+        )
+        if before is not None and before.is_harmless == option.is_harmless:
+            option.spaced = option.spaced or before.spaced
+            option.glued = option.glued or before.glued
+        self.options[name] = option
 
 
 def known_programs() -> list[str]:
-    return list(_tables()[0])
+    from tapui.policies.known_options import KNOWN
+
+    return list(KNOWN)
 
 
 @lru_cache(maxsize=512)
 def entry_of(name: str) -> KnownVerb | None:
     """Return what is known of a program, also of `pip3.11` and `gcc-12`."""
-    programs, sets = _tables()
-    if name not in programs and len(name) < _MOST_NAME:
+    from tapui.policies.known_options import KNOWN
+
+    if name not in KNOWN and len(name) < _MOST_NAME:
         name = _NUMBERED.sub("", name)
-    if name not in programs:
+    if name not in KNOWN:
         return None
     root = KnownVerb(name)
-    for line in programs[name]:
+    for path, (table, sets) in KNOWN[name].items():
         entry = root
-        for number, verb in enumerate(line.path[1:], 2):
-            entry = entry.verbs.setdefault(verb, KnownVerb(" ".join(line.path[:number])))
-        entry.is_named = line.is_named
-        _fill(entry, line.marks, sets)
+        for number, verb in enumerate(path[1:], 2):
+            entry = entry.verbs.setdefault(verb, KnownVerb(" ".join(path[:number])))
+        entry.table = table
+        for options in (*sets, table):
+            entry.add(options)
     return root
-
-
-def _fill(entry: KnownVerb, marks: list[str], sets: dict[str, list[str]]) -> None:
-    for mark in marks:
-        match mark:
-            case "+":
-                entry.has_object = True
-            case "=":
-                entry.is_exact = True
-            case _ if mark.startswith("@"):
-                _fill(entry, sets[mark], sets)
-            case _ if mark.startswith("{"):
-                entry.most = int(mark[1:-1])
-            case _:
-                _fill_option(entry, mark)
-
-
-def _fill_option(entry: KnownVerb, token: str) -> None:
-    found = _TOKEN.fullmatch(token)
-    assert found is not None, token
-    asked, name, mark, values = found.groups()
-    entry.is_risky = entry.is_risky or bool(asked)
-    if not mark and values == "*":
-        entry.beginnings[name] = not asked
-        return
-    before = entry.options.get(name)
-    option = _Option(
-        is_harmless=not asked,
-        spaced=mark == ":",
-        joined=bool(mark),
-        glued=mark == "?",
-        values=tuple(values.split("|")) if values else (),
-    )
-    if before is not None and before.is_harmless == option.is_harmless:
-        option.spaced = option.spaced or before.spaced
-        option.glued = option.glued or before.glued
-    entry.options[name] = option
 
 
 def verb_size(name: str, words: tuple[str, ...]) -> int | None:
@@ -227,9 +121,9 @@ def verb_size(name: str, words: tuple[str, ...]) -> int | None:
         if verb is None:
             return 0
         entry, size = verb, size + 1
-    if entry.is_exact:
+    if entry.table.exact:
         return 0
-    if entry.has_object:
+    if entry.table.has_object:
         has_object = size < len(words) and not words[size].startswith("-")
         return size + 1 if has_object else 0
     return size
@@ -277,12 +171,12 @@ class _Walk:
         named: frozenset[int],
         expanding: frozenset[int],
     ) -> None:
-        self._program = entry.name
+        self._program = entry
         self._entry = entry
         self._words = words
         self._named = named
         self._expanding = expanding
-        self._settings = [_setting(entry.name)]
+        self._asked = [entry.table.asked_words]
         self._at = 1
         self._seen = 0
         self.operands: list[int] = []
@@ -291,17 +185,17 @@ class _Walk:
     def go(self) -> None:
         """Go through all of them. Raises `_UnknownError`."""
         behind = False
-        if self._program in _OLD_BUNDLE:
+        if self._program.table.bundle_first:
             self._old_bundle()
         while self._at < len(self._words):
             at, word = self._at, self._words[self._at]
             self._at += 1
             if self._entry.is_risky and at in self._expanding:
-                raise _UnknownError(f"{self._program} may take a file's name for an option")
+                raise _UnknownError(f"{self._program.name} may take a file's name for an option")
             if word == "--" and not behind:
                 behind = True
                 self._entry = self._entry.verbs.get("--") or KnownVerb(
-                    self._entry.name, most=self._entry.most
+                    self._entry.name, self._entry.table
                 )
             elif word.startswith("-") and word != "-":
                 self._option(at, word)
@@ -316,10 +210,10 @@ class _Walk:
         is_named = at in self._named
         verbs = self._entry.verbs
         if not behind and (verb := verbs.get(word)) is not None and word != "--":
-            if verb.is_named and not is_named:
+            if verb.table.asked and not is_named:
                 raise _UnknownError(f"{verb.name} does what the rule does not name")
             self._entry = verb
-            self._settings.append(_setting(verb.name))
+            self._asked.append(verb.table.asked_words)
             return
         self.operands.append(at)
         if not behind and verbs.keys() - {"--"}:
@@ -330,10 +224,11 @@ class _Walk:
         self._seen += 1
         if is_named:
             return
-        if self._entry.most is not None and self._seen > self._entry.most:
+        table = self._entry.table
+        if table.most_operands is not None and self._seen > table.most_operands:
             raise _UnknownError(f"{self._entry.name} may write to {word}")
-        first = [_setting(f"{self._entry.name} 1")] if self._seen == 1 else []
-        if any(one is not None and one.search(word) for one in (*self._settings, *first)):
+        first = table.asked_first_word if self._seen == 1 else None
+        if any(one is not None and one.search(word) for one in (*self._asked, first)):
             raise _UnknownError(f"{self._entry.name} takes {word} for more than a name")
 
     def _option(self, at: int, word: str) -> None:
@@ -378,10 +273,8 @@ class _Walk:
             self._refuse(f"{word} {value}")
 
     def _may_have(self, option: _Option, value: str) -> bool:
-        """Return whether an option may have a value; tar's archive may be elsewhere."""
-        is_remote = self._program in _OLD_BUNDLE and ":" in value
-        is_telling = self._program == "gh" and _READS_ENVIRONMENT.search(value) is not None
-        return option.takes(value) and not (is_remote or is_telling)
+        asked = self._program.table.asked_values
+        return option.takes(value) and not (asked is not None and asked.search(value))
 
     def _read(self, word: str) -> tuple[_Option | None, str | None]:
         """Return the option that a word is, and the value in it; None for one not known.
@@ -395,11 +288,12 @@ class _Walk:
             return option, None
         name, sign, value = word.partition("=")
         option = entry.option(name) if sign else None
-        if option is not None and (word.startswith("--") or self._program in _ONE_DASH):
+        one_dash = self._program.table.one_dash
+        if option is not None and (word.startswith("--") or one_dash):
             return (option, value) if option.joined else (None, None)
-        if word.startswith("--") and self._program not in _ONE_DASH:
+        if word.startswith("--") and not one_dash:
             return None, None
-        if self._program in _ONE_DASH:
+        if one_dash:
             return self._read_one_dash(word)
         return self._read_bundle(word)
 
@@ -424,7 +318,7 @@ class _Walk:
                 return option, rest or None
             if not option.is_harmless or not rest:
                 return option, None
-            if self._program in _NO_BUNDLES:
+            if not self._program.table.bundles:
                 return None, None
         return None, None
 
@@ -438,8 +332,3 @@ class _Walk:
             if (option is None or not option.is_harmless) and 1 not in self._named:
                 self._refuse(bundle)
         self._at = 2
-
-
-@lru_cache(maxsize=256)
-def _setting(name: str) -> re.Pattern[str] | None:
-    return re.compile(_SETTINGS[name]) if name in _SETTINGS else None

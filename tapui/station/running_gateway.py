@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import errno
+import importlib
 import logging
 import os
 import socket
@@ -169,8 +170,10 @@ class RunningGateway:
         return self._files.announced
 
     def load(self) -> None:
-        """Load what the first client needs; it takes some 50 ms, so it comes after the start."""
+        """Load what the first client and the first request need; it takes some 70 ms, so it comes
+        after the start."""
         self._server.load()
+        importlib.import_module("tapui.policies.known_options")
 
     def _tell(self, text: str, level: ReportLevel) -> None:
         """Tell every tower, and the process that started this gateway."""
