@@ -19,7 +19,7 @@ from tapui.emitters.runner.environment import deciding
 from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path
 from tapui.policies.commands import naive_words, parsed
 from tapui.policies.inner_commands import runs_programs, takes_text
-from tapui.policies.programs import RUNNERS, SHELLS, base_name
+from tapui.policies.programs import KINDS, base_name
 from tapui.policies.rules import is_within
 from tapui.text import safe_text
 from tapui.wire.limits import MAX_PATH
@@ -166,7 +166,7 @@ def _program(found: NamedWords, words: Sequence[str]) -> None:
     its name if there may be more of these."""
     found.add(words)
     name = words[0].removeprefix("/usr").removeprefix("/bin/")
-    if name in SHELLS:
+    if name in KINDS.shells:
         behind = dropwhile(lambda word: not _TEXT_BEHIND.fullmatch(word), words)
         texts = {word for word in behind if not word.startswith(("-", "+"))}
         is_told = bool(texts) and len(found.texts | texts) <= _MAX_TEXTS
@@ -177,7 +177,7 @@ def _program(found: NamedWords, words: Sequence[str]) -> None:
         runs = takes_text(name) and any(runs_programs(name, word) for word in words)
         is_told = name in _READ_ONLY_WORDS and not runs
     if name and not is_told:
-        found.readers.setdefault(" ".join(words) if name in RUNNERS else words[0])
+        found.readers.setdefault(" ".join(words) if name in KINDS.runners else words[0])
     for word in words:
         program = base_name(word)
         if program in ("docker", "podman") and _BUILDS.isdisjoint(words):

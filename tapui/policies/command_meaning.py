@@ -15,7 +15,6 @@ from tapui.policies.inner_commands import (
     ODD,
     RUN,
     RUN_OPTION,
-    TEXTS,
     begins,
     deletes_files,
     git_texts,
@@ -32,13 +31,11 @@ from tapui.policies.inner_commands import (
 )
 from tapui.policies.options import entry_of
 from tapui.policies.programs import (
-    CONTAINERS,
     FIND_RUNS,
     INTERPRETER,
+    KINDS,
     LAUNCHER_NAMES,
     LAUNCHING,
-    OPERAND_FIRST,
-    SHELLS,
     base_name,
 )
 from tapui.policies.rules import occurs
@@ -56,17 +53,9 @@ from tapui.policies.shell_words import (
 _WITH_VALUE = frozenset({"-u", "-g", "-n", "-k", "-s", "-w", "-p", "-I", "-P", "-L", "-h", "-a"})
 _SSH_VALUES = frozenset("bcDEeFIiJLlmOopQRSWw")
 _INPUT_VALUES = frozenset("nPdILsEajNSJ")
-_JOIN = frozenset({"eval", "ssh", "watch", "su", "trap", "mosh"})
-"""They make one text out of their words."""
-_READ_INPUT = frozenset({"at", "batch", "ssh", "parallel", "su", "busybox", "crontab", "expect"})
 _RUN_VARIABLES = frozenset({"BROWSER", "VISUAL", "PS4", "SHELL", "GIT_EXTERNAL_DIFF", "LESSOPEN"})
 _BEGINNING = frozenset({"BASH_ENV", "ENV"})
 """Variables that name a file which a shell runs first."""
-_EVALUATING = frozenset(
-    """let declare typeset local export readonly test [ [[ printf read unset wait mapfile readarray
-    getopts""".split()  # noqa: SIM905 - readable
-)
-"""Builtins that look at their words once more: a subscript in a name is expanded."""
 _SUBSCRIPT = re.compile(r"\[[^\]\s]*(?:\$\(|`)")
 _SUBSTITUTION = re.compile(r"\$\(|`")
 _BREAKS = re.compile(r"[\s;&|()`{}\[\],'\"\\!:]+")
@@ -219,7 +208,7 @@ class Meaning:
     ) -> None:
         """Take substitutions that stand in quotes, and are expanded once they are a value."""
         texts = [value for _, value in command.assigned]
-        if command.words and base_name(command.words[0]) in _EVALUATING:
+        if command.words and base_name(command.words[0]) in KINDS.evaluate_words:
             texts += (*command.words[1:], *command.given)
         for text in texts:
             if expanded.search(text):
@@ -306,7 +295,7 @@ class Meaning:
             names = [base_name(one) for one in words[:64]]
         self._add(words, self._sure)
         places, is_sure = begins(name, words)
-        skipped = name in OPERAND_FIRST
+        skipped = name in KINDS.operand_first
         seen = {names[0]}
         # Each word from which on a command may stand: of `sudo -u me rm a` those after `sudo`.
         for at in places:
@@ -390,16 +379,16 @@ class Meaning:
         if at and name not in writes and not is_special(name):
             return
         rest = words[at + 1 :]
-        runs_files = name in SHELLS or name in ("source", ".") or INTERPRETER.fullmatch(name)
+        runs_files = name in KINDS.shells or name in ("source", ".") or INTERPRETER.fullmatch(name)
         # `echo "rm a" > x; sh x`
         if name in writes or (runs_files and any(base_name(one) in writes for one in rest[:3])):
             self._written(name, shell)
-        if name in SHELLS:
+        if name in KINDS.shells:
             self._shell(rest, command, shell)
         elif name in RUN or (name in LAUNCHER_NAMES and at == 0):
             for one in texts_within(rest):  # `watch "rm a"`
                 self._add_text(one)
-            if name in _JOIN:  # `eval rm a`, `ssh host rm a`
+            if name in KINDS.join_words:  # `eval rm a`, `ssh host rm a`
                 told = rest
                 if name in ("ssh", "mosh"):  # behind its options and the host
                     told = rest[next(operands(rest, _SSH_VALUES), len(rest)) + 1 :]
@@ -412,7 +401,7 @@ class Meaning:
             if name in ("source", ".") and rest and rest[0].startswith("/dev/"):
                 self._give_up(f"{name} runs what it reads")
             # `echo "rm a" | at now`; `ssh host` reads commands where none follows the host
-            if name in _READ_INPUT and (command.feeds in ("text", "pipe")):
+            if name in KINDS.read_input and (command.feeds in ("text", "pipe")):
                 is_told = name not in ("ssh", "su") or len(rest) < 2 or rest[-1].startswith("-")
                 self._input(name, command, shell, must_follow=is_told)
         elif takes_text(name):  # `python -c CODE`
@@ -422,12 +411,12 @@ class Meaning:
                 self._add_text(loosened(one))
         elif name == "git":
             self._git(words[at:])
-        elif (at == 0 and name in CONTAINERS) or name in LAUNCHING:  # `npm exec -c "rm a"`
+        elif (at == 0 and name in KINDS.containers) or name in LAUNCHING:  # `npm exec -c "rm a"`
             for one in texts_within(rest):
                 self._add_text(one)
-        elif at == 0 and entry_of(name) is None and name not in TEXTS:  # `unknown "rm a"`
+        elif at == 0 and entry_of(name) is None and name not in KINDS.plain_words:
             for one in texts_within(rest):
-                self._unsure_text(one)
+                self._unsure_text(one)  # `unknown "rm a"`
 
     def _unsure_text(self, text: str) -> None:
         """Take a text that an unknown program may run."""

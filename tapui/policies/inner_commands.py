@@ -10,15 +10,12 @@ from functools import lru_cache
 
 from tapui.policies.options import entry_of
 from tapui.policies.programs import (
-    CONTAINERS,
     FIND_RUNS,
     GIT_RUNS,
     INTERPRETER,
-    INTO_CONTAINER,
+    KINDS,
     LAUNCHER_NAMES,
     LAUNCHING,
-    RUNNERS,
-    SHELLS,
     base_name,
 )
 from tapui.policies.same_effect import LIKE
@@ -106,16 +103,8 @@ def deletes_files(name: str, text: str) -> bool:
     return INTERPRETER.fullmatch(name) is not None and _DELETES.search(text) is not None
 
 
-RUN = RUNNERS | {"trap", "shell", "spawn", "corepack"}
+RUN = KINDS.runners | KINDS.rarely_runners
 """Programs whose words hold another command."""
-TEXTS = frozenset(
-    """man info whereis apropos sed awk gawk mawk vi vim nvim view emacs nano ed ex set export
-    alias declare typeset local readonly unset read printf for case select function in type
-    hash return exit break continue shift [ [[ ]] : let bat less more history complete getopts
-    open xdg-open code subl jq yq sqlite3 psql mysql bc dc brew apt dpkg rpm dnf yum
-    pacman""".split()  # noqa: SIM905 - readable
-)
-"""Programs that are not in the tables of options, and run nothing out of plain words."""
 RUN_OPTION = re.compile(
     r"exec|command|cmd\b|program|-pack\b|pager|shell|rsh|filter|askpass|editor|hook|wrapper|alias\.|action"
     r"|^-e$|^-I$|^-x$|^-F$|^-S$|^-P$|^-u$|^-TT?$|^-o$|ProxyCommand|prefix|run",
@@ -128,7 +117,7 @@ _PUSHING = re.compile(r"\b(?:remote\.[^\s=]+\.(?:push|mirror)|push\.\w+)\b", re.
 _MOST_ALIASES = 3
 ODD = re.compile(f"[{HOLE}{QUOTED}*?\\[]")
 """What a name is not known with: a hole, or a pattern."""
-_ALL_SHELL = SHELLS | RUN | frozenset(LIKE)
+_ALL_SHELL = KINDS.shells | RUN | frozenset(LIKE)
 
 
 def begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
@@ -137,8 +126,9 @@ def begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
     first = -1
     if name in RUN or name in LAUNCHER_NAMES:  # `sudo -u me rm a`, `npx rimraf a`
         first = 1
-    elif name in CONTAINERS and not INTO_CONTAINER.isdisjoint(rest):  # `docker exec web rm a`
-        first = 1 + next(n for n, word in enumerate(words) if n and word in INTO_CONTAINER)
+    elif name in KINDS.containers and not KINDS.into_container.isdisjoint(rest):
+        # `docker exec web rm a`
+        first = 1 + next(n for n, word in enumerate(words) if n and word in KINDS.into_container)
     elif name in LAUNCHING and not LAUNCHING[name].isdisjoint(rest):
         # `hatch run rm a` runs what follows the verb; of `uv pip install a`, `pip` is the program
         first = next(n for n, word in enumerate(words) if n and word in LAUNCHING[name])
@@ -157,7 +147,7 @@ def begins(name: str, words: tuple[str, ...]) -> tuple[list[int], bool]:
             runs += [n for n, one in enumerate(words) if n >= at and one[:1] != "-"][:1]
         return runs, True
     elif (
-        name not in TEXTS
+        name not in KINDS.plain_words
         and name not in _ALL_SHELL
         and entry_of(name) is None
         and not ODD.search(name)
@@ -230,7 +220,7 @@ def texts_within(words: Iterable[str]) -> Iterable[str]:
 def is_special(name: str) -> bool:
     """Return whether a program may run more than a command out of its words."""
     return (
-        name in SHELLS
+        name in KINDS.shells
         or name in RUN
         or name in ("make", "gmake", "git")
         or name in LAUNCHING

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tapui.policies.options import entry_of, operand_places
-from tapui.policies.programs import RUNNERS, base_name, runs_scripts
+from tapui.policies.programs import KINDS, base_name, runs_scripts
 from tapui.policies.rules import is_within, starred, word_fits
+from tapui.policies.tables import WordSet, read
 
 if TYPE_CHECKING:
     from tapui.policies.commands import ParsedCommand
@@ -26,68 +27,38 @@ UNKNOWN = "it is not known where its words lead"
 _ATTACHED = re.compile(r"-{0,2}[\w.-]*=|-[A-Za-z]|@", re.ASCII)
 _PATH = re.compile(r"[/~*?\[]|^\.")
 _BUNDLE = re.compile(r"-?[A-Za-z]+")
-_LIST_FOLDERS = frozenset(
-    """ls dir vdir gls eza exa lsd tree find gfind fd fdfind du df stat gstat file cd pushd popd pwd
-    test echo printf basename dirname realpath readlink cat gcat tac head ghead tail gtail less more
-    wc nl rev cut tr paste column sort gsort uniq fold fmt expand unexpand seq date jq which type
-    mkdir touch true false kill ps""".split()  # noqa: SIM905 - readable
-)
-"""Programs that read no files of a folder that is named to them, and write none into it."""
+
+
+class _Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """Programs by where their words lead. The file says what each table is."""
+
+    list_folders: WordSet
+    search_below: WordSet
+    copy_folders: WordSet
+    unpack: WordSet
+    take_files: WordSet
+    take_targets: WordSet
+    set_variables: WordSet
+    read_patterns: WordSet
+    listing: dict[str, re.Pattern[str]]
+    into: dict[str, re.Pattern[str]]
+    follow: dict[str, re.Pattern[str]]
+
+
+def _by_program(table: dict[str, re.Pattern[str]]) -> dict[str, re.Pattern[str]]:
+    return {name: shape for names, shape in table.items() for name in names.split()}
+
+
+_PLACES = read("leads", _Places)
+_LISTING = _by_program(_PLACES.listing)
+_INTO = _by_program(_PLACES.into)
+_FOLLOW = _by_program(_PLACES.follow)
 _RUNS_OR_WRITES = re.compile(r"--?(?:exec|ok|delete|fprint|fls)|-[xX]$")
-_SEARCH_BELOW = frozenset("grep egrep fgrep ggrep rg ripgrep ag ack".split())  # noqa: SIM905
-_COPY = frozenset({"cp", "gcp", "rsync", "scp", "ditto"})
-"""They copy folders to the last of their words."""
-_UNPACK = frozenset(
-    {
-        "tar",
-        "gtar",
-        "bsdtar",
-        "unzip",
-        "7z",
-        "7za",
-        "7zr",
-        "cpio",
-        "pax",
-        "patch",
-        "gpatch",
-        "unrar",
-    }
-)
-"""They write files with names that stand in an archive or a patch."""
-_LISTING = {
-    "unzip": re.compile(r"-[a-zA-Z]*[lvtpcZz]"),
-    **dict.fromkeys(["7z", "7za", "7zr", "unrar"], re.compile("l|t|lb|lt|v|vb")),
-}
-"""What keeps them from it."""
-_INTO = {
-    **dict.fromkeys(["tar", "gtar", "bsdtar"], re.compile(r"-[A-Za-z]*C|--di")),
-    **dict.fromkeys(["patch", "gpatch"], re.compile(r"-d|--di")),
-    **dict.fromkeys(["7z", "7za", "7zr"], re.compile("-o")),
-    **dict.fromkeys(["cp", "gcp"], re.compile(r"-[A-Za-z]*t|--ta")),
-    "unzip": re.compile("-d"),
-    "cpio": re.compile(r"-D|--di"),
-}
-"""Options that name the folder into which files are written."""
-_FOLLOW = {
-    **dict.fromkeys(
-        ["grep", "egrep", "fgrep", "ggrep"], re.compile(r"-[A-Za-z]*R|--dereference-r")
-    ),
-    **dict.fromkeys(["rg", "ripgrep"], re.compile(r"-[A-Za-z]*L|--follow")),
-    **dict.fromkeys(["ag", "ack"], re.compile(r"-[A-Za-z]*f|--follow")),
-    **dict.fromkeys(["diff", "gdiff", "colordiff"], re.compile(r"-[A-Za-z]*r|--rec")),
-    **dict.fromkeys(["cp", "gcp"], re.compile(r"-[A-Za-z]*[LH]|--deref")),
-    **dict.fromkeys(
-        ["tar", "gtar", "bsdtar"], re.compile(r"-[A-Za-z]*h|[A-Za-z]*h[A-Za-z]*$|--deref")
-    ),
-    "rsync": re.compile(r"-[A-Za-z]*[LkK]|--copy|--keep"),
-    "scp": re.compile(r"-[A-Za-z]*r"),
-    "zip": re.compile(r"-[A-Za-z]*[rR]|--rec"),
-    **dict.fromkeys(["7z", "7za", "7zr"], re.compile("")),
-}
-"""Programs that follow the links below a folder, with the options that have them do so."""
 PROCESS = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev/fd)(?:/|$)")
 """Paths whose meaning depends on the process that reads them."""
-_LOOKED_AT = frozenset(_FOLLOW) | _COPY | _UNPACK | _SEARCH_BELOW | {"git"}
+_LOOKED_AT = (
+    frozenset(_FOLLOW) | _PLACES.copy_folders | _PLACES.unpack | _PLACES.search_below | {"git"}
+)
 _MOST_BEHIND = 64
 """Words behind a runner that may be its program."""
 _NEVER = re.compile(r"(?!)")
@@ -178,7 +149,7 @@ def _programs(command: "ParsedCommand") -> Iterator[tuple[str, ...]]:
     """Yield the programs of a command with their words, those behind a runner, too."""
     for words in command.all:
         yield words
-        if base_name(words[0]) in RUNNERS:
+        if base_name(words[0]) in KINDS.runners:
             places = range(1, min(len(words), _MOST_BEHIND))
             yield from (words[at:] for at in places if base_name(words[at]) in _LOOKED_AT)
 
@@ -189,9 +160,9 @@ def handed_folders(command: "ParsedCommand") -> Iterator[str]:
     given: dict[str, None] = {}
     for words in _programs(command):
         name = base_name(words[0])
-        if name not in _LIST_FOLDERS or any(map(_RUNS_OR_WRITES.match, words[1:])):
+        if name not in _PLACES.list_folders or any(map(_RUNS_OR_WRITES.match, words[1:])):
             given.update(dict.fromkeys(words[1:]))
-        if name in _SEARCH_BELOW:
+        if name in _PLACES.search_below:
             given["."] = None
     for word in given:
         yield from readings(word)
@@ -215,13 +186,13 @@ def written_folders(command: "ParsedCommand") -> Iterator[str]:
 def _destinations(words: tuple[str, ...]) -> Iterator[str]:
     name, rest = base_name(words[0]), words[1:]
     if not (
-        (name in _COPY and _copies_folders(name, rest))
-        or (name in _UNPACK and _unpacks(name, rest))
+        (name in _PLACES.copy_folders and _copies_folders(name, rest))
+        or (name in _PLACES.unpack and _unpacks(name, rest))
         or (name == "git" and "apply" in rest)
     ):
         return
     into = [at for at, word in enumerate(rest) if _INTO.get(name, _NEVER).match(word)]
-    if name in _COPY:
+    if name in _PLACES.copy_folders:
         yield from [word for word in rest if not word.startswith("-")][-1:]
     elif not into:
         yield "."
@@ -252,29 +223,12 @@ def _unpacks(name: str, rest: tuple[str, ...]) -> bool:
     return True
 
 
-_SETTERS = frozenset({"make", "gmake", "bmake", "rake", "just", "task"})
-"""To them a word with `=` sets a variable."""
 _LOOKS_LIKE_A_PATH = re.compile(r"[/*?]|^\.{1,3}$|^~|^\[")
-_TAKE_FILES = frozenset(
-    """cat gcat tac rev nl head ghead tail gtail less more bat batcat wc ls dir vdir gls eza exa lsd
-    tree stat gstat file du diff gdiff colordiff difft cmp comm join paste sort gsort uniq od
-    hexdump hd xxd strings iconv split gsplit csplit md5sum sha1sum sha224sum sha256sum sha384sum
-    sha512sum b2sum cksum shasum md5 base64 base32 readlink realpath cp gcp mv gmv rm grm rmdir
-    unlink mkdir touch ln install tee truncate shred gzip gunzip zcat bzip2 bunzip2 bzcat xz unxz
-    xzcat zstd unzstd zstdcat zipinfo unzip curl wget http https xh scp rsync""".split()  # noqa: SIM905 - readable
-)
-"""Programs whose words, beside options, are all files, folders or addresses."""
-_TAKE_TARGETS = frozenset(
-    """make gmake bmake mvn mvnw gradle gradlew ninja just task rake tox nox bazel ant kill pkill
-    killall chmod chown chgrp docker-compose podman-compose""".split()  # noqa: SIM905 - readable
-)
-"""Programs each of whose words, beside options, is another thing to run or to change."""
 _FILE_VALUE = re.compile(
     r"--(?:from-file|to-file|file|exclude-from|ignore-file|reference|url)(?=$|=)"
 )
 """Harmless options whose value is a file or an address: it is read, or spoken to."""
 _PATTERN_FILE = re.compile(r"-[A-Za-z]*f")
-_READ_PATTERNS = frozenset({"grep", "egrep", "fgrep", "ggrep", "rg", "ripgrep", "file"})
 _VALUE = re.compile(r"(?:[^=]*=|-[A-Za-z])(.+)", re.DOTALL)
 
 
@@ -284,7 +238,7 @@ def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
     places = operand_places(name, rule)
     if runs_scripts(name):
         places = places[1:]  # the first is what it runs
-    all_are = name in _TAKE_FILES or name in _TAKE_TARGETS or rule[1:2] == ("compose",)
+    all_are = name in _PLACES.take_files | _PLACES.take_targets or rule[1:2] == ("compose",)
     if rule[:2] == ("git", "push"):
         all_are = len(places) > 1  # a remote alone names no branch
     stars = starred(rule)
@@ -292,7 +246,7 @@ def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
         rule[at]
         for at in places
         if (at in stars or all_are or _LOOKS_LIKE_A_PATH.search(rule[at]))
-        and not (name in _SETTERS and "=" in rule[at])
+        and not (name in _PLACES.set_variables and "=" in rule[at])
     )
 
 
@@ -339,7 +293,7 @@ def _operands(words: tuple[str, ...], covered: int) -> Iterator[str]:
             yield word
             continue
         is_file = _FILE_VALUE.match(option) or (
-            name in _READ_PATTERNS and _PATTERN_FILE.match(option)
+            name in _PLACES.read_patterns and _PATTERN_FILE.match(option)
         )
         value: str = word
         if word.startswith("-"):

@@ -3,167 +3,53 @@
 import re
 from fnmatch import fnmatchcase
 
+import msgspec
+
 from tapui.policies.rules import fits
 from tapui.policies.shell_words import HOLE, QUOTED
+from tapui.policies.tables import PhraseList, WordList, WordSet, read
 
-SYNONYMS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("git", "--force"): ("-f", "--force-with-lease", "--force-if-includes", "+?*"),
-    ("git", "-f"): ("--force", "--force-with-lease", "--force-if-includes", "+?*"),
-    ("git", "-D"): ("--delete", "-d"),
-    ("git", "-d"): ("--delete",),
-    ("git", "--delete"): ("-d", "-D"),
-    ("git", "-A"): ("--all",),
-    ("git", "--all"): ("-A", "-a"),
-    ("git", "-a"): ("--all",),
-    ("git", "-x"): ("--exec",),
-    ("git", "-i"): ("--interactive",),
-    ("git", "--interactive"): ("-i",),
-    ("git", "--mirror"): (),
-    ("git commit", "--no-verify"): ("-n", "core.hooksPath=*", "-ccore.hooksPath=*"),
-    ("rm", "-r"): ("-R", "--recursive"),
-    ("rm", "-R"): ("-r", "--recursive"),
-    ("rm", "-f"): ("--force",),
-    ("rm", "--recursive"): ("-r", "-R"),
-    ("rm", "--force"): ("-f",),
-    ("cp", "-r"): ("-R", "-a", "--recursive", "--archive"),
-    ("cp", "-f"): ("--force",),
-    ("mv", "-f"): ("--force",),
-    ("ln", "-f"): ("--force",),
-    ("chmod", "-R"): ("--recursive",),
-    ("chown", "-R"): ("--recursive",),
-    ("chgrp", "-R"): ("--recursive",),
-    ("docker", "-f"): ("--force",),
-    ("docker", "--force"): ("-f",),
-    ("docker", "-a"): ("--all",),
-    ("docker", "--all"): ("-a",),
-    ("docker", "-v"): ("--volumes", "--volume"),
-    ("docker", "--volumes"): ("-v",),
-    ("npm", "-g"): ("--global", "--location=global"),
-    ("npm", "--global"): ("-g", "--location=global"),
-    ("npm", "-f"): ("--force",),
-    ("npm", "--force"): ("-f",),
-    ("pip", "-U"): ("--upgrade",),
-    ("pip", "--upgrade"): ("-U",),
-    ("kubectl", "--all"): ("-A",),
-    ("kill", "-9"): ("-KILL", "-SIGKILL", "KILL", "SIGKILL", "--signal=KILL", "--signal=9"),
-    ("pkill", "-9"): ("-KILL", "-SIGKILL", "--signal=KILL", "--signal=9", "KILL", "SIGKILL"),
-    ("killall", "-9"): ("-KILL", "-SIGKILL", "--signal=KILL", "--signal=9", "KILL", "SIGKILL"),
-    ("terraform", "-auto-approve"): ("--auto-approve", "-auto-approve=true"),
-    ("sed", "-i"): ("--in-place",),
-    ("curl", "-k"): ("--insecure",),
-    ("curl", "--insecure"): ("-k",),
+
+class SameEffect(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Words of a program that do what the words of another do; `unsure` where it is rather for the
+    person to say."""
+
+    words: WordList
+    does: WordList
+    unsure: bool = False
+
+
+class _SameEffects(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
+    """The file says what each table is."""
+
+    names: PhraseList
+    abbreviate: WordSet
+    whole_options: WordSet
+    need_operands: WordSet
+    same: list[SameEffect]
+    options: dict[str, dict[str, WordList]]
+    verbs: dict[str, dict[str, WordSet]]
+
+
+_TABLES = read("same_effect", _SameEffects)
+_GROUP_OF = {name: group for group in _TABLES.names for name in group}
+_SYNONYMS = {
+    (program, option): others
+    for program, options in _TABLES.options.items()
+    for option, others in options.items()
 }
-"""Other words for an option of a program, or of its verb. `?*` stands for what is not empty."""
-VERBS: dict[tuple[str, str], frozenset[str]] = {
-    ("npm", "install"): frozenset(
-        {"i", "in", "ins", "inst", "insta", "instal", "isnt", "isnta", "isntal", "isntall", "add"}
-    ),
-    ("npm", "uninstall"): frozenset({"unlink", "remove", "rm", "r", "un"}),
-    ("npm", "run"): frozenset({"run-script", "rum", "urn"}),
-    ("npm", "test"): frozenset({"tst", "t"}),
-    ("npm", "exec"): frozenset({"x"}),
-    ("npm", "update"): frozenset({"up", "upgrade", "udpate"}),
-    ("npm", "ci"): frozenset({"clean-install", "ic", "install-clean", "isntall-clean"}),
-    ("npm", "link"): frozenset({"ln"}),
-    ("npm", "unpublish"): frozenset(),
-    ("pnpm", "install"): frozenset({"i", "add"}),
-    ("pnpm", "remove"): frozenset({"rm", "uninstall", "un"}),
-    ("docker", "rm"): frozenset({"remove"}),
-    ("kubectl", "delete"): frozenset({"del"}),
-    ("cargo", "build"): frozenset({"b"}),
-    ("cargo", "run"): frozenset({"r"}),
-    ("cargo", "test"): frozenset({"t"}),
-    ("cargo", "check"): frozenset({"c"}),
-    ("brew", "uninstall"): frozenset({"remove", "rm"}),
-    ("apt", "remove"): frozenset({"purge", "autoremove"}),
-    ("chmod", "777"): frozenset({"0777", "00777", "a+rwx", "a=rwx", "ugo+rwx", "ugo=rwx", "+rwx"}),
-    ("git", "push"): frozenset({"send-pack"}),
-    ("hg", "update"): frozenset({"up", "checkout", "co"}),
-    ("svn", "commit"): frozenset({"ci"}),
-    ("svn", "delete"): frozenset({"del", "remove", "rm"}),
+_VERBS = {
+    (program, verb): others
+    for program, verbs in _TABLES.verbs.items()
+    for verb, others in verbs.items()
 }
-ABBREVIATE = frozenset({"npm", "pnpm", "hg", "svn", "ip", "nmcli", "apt", "systemctl", "nft"})
-"""Programs that take the beginning of a verb for it."""
-_WHOLE_OPTIONS = frozenset({"find", "gfind", "go", "java", "gcc", "cc", "terraform", "openssl"})
-"""Programs of which `-name` is one option and no bundle of letters."""
-_NEED_OPERANDS = frozenset({"rm", "chmod", "chown", "cp", "mv", "kill", "ln"})
-"""Programs that do nothing with options alone."""
-_GROUPS = (
-    ("pip", "pip3"),
-    ("python", "python3"),
-    ("node", "nodejs"),
-    ("apt", "apt-get", "aptitude"),
-    ("docker-compose", "docker-compose-v1"),
-    ("terraform", "tofu"),
-    ("npm", "npm-cli.js"),
-    ("yarn", "yarnpkg"),
-    ("rm", "grm"),
-    ("find", "gfind"),
-    ("make", "gmake"),
-    ("git", "hub"),
-)
-_GROUP_OF: dict[str, tuple[str, ...]] = {name: group for group in _GROUPS for name in group}
-SAME: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "find": [(("-delete",), ("rm", "-r", "-f"))],
-    "gfind": [(("-delete",), ("rm", "-r", "-f"))],
-    "unlink": [((), ("rm",))],
-    "shred": [((), ("rm", "-f"))],
-    "srm": [((), ("rm", "-f"))],
-    "rimraf": [((), ("rm", "-r", "-f"))],
-    "del-cli": [((), ("rm", "-r", "-f"))],
-    "docker-compose": [((), ("docker", "compose"))],
-    "pnpm": [(("publish",), ("npm", "publish"))],
-    "yarn": [(("publish",), ("npm", "publish")), (("npm", "publish"), ("npm", "publish"))],
-    "bun": [(("publish",), ("npm", "publish"))],
-    "lerna": [(("publish",), ("npm", "publish"))],
-    "np": [((), ("npm", "publish"))],
-    "git": [
-        (("update-ref", "-d"), ("git", "branch", "-D")),
-        (("remote-https",), ("git", "push")),
-        (("http-push",), ("git", "push")),
-        (("stage",), ("git", "add")),
-    ],
-    "terraform": [(("apply", "-destroy"), ("terraform", "destroy"))],
-    "tofu": [(("apply", "-destroy"), ("terraform", "destroy"))],
-    "poweroff": [((), ("shutdown",))],
-    "halt": [((), ("shutdown",))],
-    "reboot": [((), ("shutdown", "-r"))],
-    "init": [
-        (("0",), ("shutdown", "-h")),
-        (("6",), ("shutdown", "-r")),
-        (("0",), ("poweroff",)),
-        (("6",), ("reboot",)),
-    ],
-    "telinit": [(("0",), ("shutdown", "-h")), (("6",), ("shutdown", "-r")), (("6",), ("reboot",))],
-    "systemctl": [
-        (("poweroff",), ("shutdown",)),
-        (("poweroff",), ("poweroff",)),
-        (("halt",), ("shutdown",)),
-        (("reboot",), ("shutdown", "-r")),
-        (("reboot",), ("reboot",)),
-        (("kexec",), ("reboot",)),
-    ],
-    "shutdown": [(("-r",), ("reboot",)), (("-h",), ("poweroff",)), (("-P",), ("poweroff",))],
-    "doas": [((), ("sudo",))],
-    "pkexec": [((), ("sudo",))],
-    "run0": [((), ("sudo",))],
-    "su": [((), ("sudo",))],
-    "docker": [(("rmi",), ("docker", "image", "rm")), (("image", "rm"), ("docker", "rmi"))],
-    "mke2fs": [((), ("mkfs",))],
-}
-"""What programs do with certain words, as the words of another."""
-LIKE: dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]] = {
-    "git": [
-        (("clean", "-f"), ("rm", "-r", "-f")),
-        (("rm", "-r"), ("rm", "-r", "-f")),
-        (("push", "--mirror"), ("git", "push", "--force")),
-    ],
-    "rsync": [(("--delete",), ("rm", "-r", "-f"))],
-    "rclone": [(("purge",), ("rm", "-r", "-f")), (("delete",), ("rm", "-r", "-f"))],
-    "podman": [((), ("docker",))],
-    "nerdctl": [((), ("docker",))],
-}
-"""The same, where it is rather for the person to say."""
+_Rows = dict[str, list[tuple[tuple[str, ...], tuple[str, ...]]]]
+SAME: _Rows = {}
+LIKE: _Rows = {}
+"""The same of what is unsure."""
+for _one in _TABLES.same:
+    _rows = LIKE if _one.unsure else SAME
+    _rows.setdefault(_one.words[0], []).append((_one.words[1:], _one.does))
 _MOST_NAME = 100
 """Characters of a name or path that is looked at closely."""
 _NUMBERED = re.compile(r"[0-9.]*(?:-[0-9.]+)?$")
@@ -257,7 +143,7 @@ class Words:
         ]
         if missing:
             fitting = [one for one in self.holes if one[0] in f"-+{HOLE}{QUOTED}"]
-            if not fitting or (not wild and name in _NEED_OPERANDS and self._operands() < 2):
+            if not fitting or (not wild and name in _TABLES.need_operands and self._operands() < 2):
                 return False
             are_letters = all(_BUNDLE.fullmatch(one) for one in missing)
             room -= 1 if are_letters else len(missing)
@@ -283,8 +169,8 @@ class Words:
         return None
 
     def _place(self, name: str, wanted: str, at: int) -> int:
-        if "*" not in wanted and name not in ABBREVIATE and wanted[:1] not in "/~.":
-            same = {wanted, *VERBS.get((name, wanted), ())} & self._set
+        if "*" not in wanted and name not in _TABLES.abbreviate and wanted[:1] not in "/~.":
+            same = {wanted, *_VERBS.get((name, wanted), ())} & self._set
             if not same:
                 return -1
         for place in range(at, len(self.plain)):
@@ -297,10 +183,10 @@ class Words:
             return True
         if "*" in wanted:
             return any(fits(wanted, one) for one in self._options)
-        is_bundle = _BUNDLE.fullmatch(wanted) is not None and name not in _WHOLE_OPTIONS
+        is_bundle = _BUNDLE.fullmatch(wanted) is not None and name not in _TABLES.whole_options
         if is_bundle and len(wanted) > 2:
             return all(self._has_option(name, verb, f"-{letter}") for letter in wanted[1:])
-        also = (*SYNONYMS.get((name, wanted), ()), *SYNONYMS.get((f"{name} {verb}", wanted), ()))
+        also = (*_SYNONYMS.get((name, wanted), ()), *_SYNONYMS.get((f"{name} {verb}", wanted), ()))
         if wanted == "-D" and name == "git":
             also = ()  # it is both of them
             if self._has_option(name, verb, "--delete") and self._has_option(name, "", "--force"):
@@ -324,7 +210,7 @@ class Words:
                 ):
                     return True
             return False
-        is_bundle = len(wanted) == 2 and name not in _WHOLE_OPTIONS and wanted[1].isalpha()
+        is_bundle = len(wanted) == 2 and name not in _TABLES.whole_options and wanted[1].isalpha()
         if not is_bundle:
             return any(one.partition("=")[0].removeprefix("-") == wanted for one in self._options)
         return wanted[1] in self._letters and any(
@@ -346,7 +232,7 @@ def _is_option(wanted: str) -> bool:
 
 
 def _is_word(name: str, wanted: str, word: str) -> bool:
-    if fits(wanted, word) or word in VERBS.get((name, wanted), ()):
+    if fits(wanted, word) or word in _VERBS.get((name, wanted), ()):
         return True
     is_path = wanted[:1] in ("/", "~", ".") and len(word) <= _MOST_NAME
     if is_path and re.sub(r"(?<=/)(?:\./|/)*\.?\*?$|/+$", "", word) in (
@@ -354,7 +240,7 @@ def _is_word(name: str, wanted: str, word: str) -> bool:
         wanted.rstrip("/"),
     ):
         return bool(word)
-    return name in ABBREVIATE and len(word) >= 2 and wanted.startswith(word)
+    return name in _TABLES.abbreviate and len(word) >= 2 and wanted.startswith(word)
 
 
 def may_be_program(pattern: str, word: str) -> bool:

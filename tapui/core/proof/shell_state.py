@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from tapui.core.proof.statements import UNKNOWN
-from tapui.policies.programs import CHANGE_THE_SHELL
+from tapui.policies.programs import KINDS
 
 _QUIET = frozenset({"umask", "ulimit", "wait", "jobs", "history", "shift", "disown"})
 """Commands of the shell that change nothing for what follows."""
-OWN = CHANGE_THE_SHELL - _QUIET - {"printf", "print"} | {
+OWN = KINDS.change_the_shell - _QUIET - {"printf", "print"} | {
     *("cd", "pushd", "popd", "eval", "source", ".", "exec", "builtin", "exit", "return", "logout"),
     *("coproc", "suspend", "dirs"),
 }
