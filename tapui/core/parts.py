@@ -4,6 +4,7 @@ Only the gateway holds all of them; no part is given this object.
 """
 
 from collections.abc import Callable
+from functools import cache
 from inspect import signature
 from typing import Any, TypeVar
 
@@ -183,5 +184,11 @@ class Parts:
 
     def _make(self, part: Callable[..., Made], **other: Any) -> Made:
         """Make a part with the collaborators that its constructor names, and what else it takes."""
-        named = signature(part).parameters.keys() - other.keys()
+        named = _collaborators(part) - other.keys()
         return part(**{name: getattr(self, name) for name in named}, **other)
+
+
+@cache
+def _collaborators(part: Callable[..., object]) -> frozenset[str]:
+    """Return what a constructor names; read once, for that takes longer than to make the part."""
+    return frozenset(signature(part).parameters)
