@@ -79,14 +79,15 @@ class Identify(Struct, frozen=True, gc=False):
 
 
 class SeenProcess(Struct, frozen=True, gc=False):
-    """A process; `start` is in seconds since boot, `uid` the real user id."""
+    """A process; `start` is in seconds since boot."""
 
     pid: int
     name: str
     start: float
-    uid: int
     is_tapui: bool = False
     """Whether it is a command of tapui's, or what launches one, by its command line."""
+    is_first: bool = False
+    """Whether it is the first process of its pid namespace: orphans there are given to it."""
 
 
 class AgentProcess(Struct, frozen=True, gc=False):

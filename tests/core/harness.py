@@ -86,9 +86,9 @@ GREET: Json = {"name": "greet", "description": "Say hello", "parameters": {"type
 
 AGENT_START, NOW = 100.0, 300.0
 """When every agent began, and when each look is taken: seconds since boot."""
-INIT = SeenProcess(1, "init", 0.0, 0)
-TMUX = SeenProcess(801, "tmux", 10.0, 1000)
-SHELL = SeenProcess(4020, "zsh", 20.0, 1000)
+INIT = SeenProcess(1, "init", 0.0, is_first=True)
+TMUX = SeenProcess(801, "tmux", 10.0)
+SHELL = SeenProcess(4020, "zsh", 20.0)
 
 
 def seen(
@@ -101,7 +101,7 @@ def seen(
     is_tapui: bool = True,
 ) -> Sight:
     """Return a process that began after every agent, below `above`, parent first."""
-    first = SeenProcess(pid, "tapui", 200.0, 1000, is_tapui)
+    first = SeenProcess(pid, "tapui", 200.0, is_tapui)
     line = (first, *(above or (SHELL, TMUX)), INIT)
     below = next((line[at:] for at, one in enumerate(line) if one == leader), ())
     if leader is not None and not below:
@@ -119,7 +119,7 @@ def seen(
 
 PERSON = seen()
 """A command that the person typed in the shell in which the gateway was started."""
-_CLIENT = SeenProcess(4890, "claude", AGENT_START, 1000)
+_CLIENT = SeenProcess(4890, "claude", AGENT_START)
 DOOR = seen(_CLIENT, pid=4891, leader=_CLIENT, terminal=None)
 """The door of an MCP client, where a test has no other process in mind."""
 

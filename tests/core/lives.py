@@ -716,7 +716,7 @@ class Stage:
         self._note_writes(door, id_)
         shell.write(f"/in/{id_}")
         shell.ends(f"beside{number}")
-        client = SeenProcess(number + 90_000, "node", AGENT_START, 1000)
+        client = SeenProcess(number + 90_000, "node", AGENT_START)
         talk.sight = seen(client, pid=number + 80_000, leader=client, terminal=None)
         attached = talk.tool_host()
         self.host.hear()

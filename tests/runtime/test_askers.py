@@ -3,6 +3,7 @@
 import os
 import pty
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,10 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tapui.runtime.processes.sights import look, system
 from tapui.runtime.processes.status import is_tapui
+from tests.rig.waiting import HUNG
 
 
 @contextmanager
@@ -27,9 +30,12 @@ def on_a_terminal(*argv: str, env: dict[str, str] | None = None) -> Iterator[int
         os.read(master, 1)  # it runs
         yield pid
     finally:
+        below = psutil.Process(pid).children(recursive=True)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(master)
+        for process in below:  # ended with the terminal
+            process.wait(HUNG)
 
 
 READY = (sys.executable, "-c", "print('x', flush=True); import time; time.sleep(1000)")
@@ -55,7 +61,19 @@ def test_a_line_goes_up_to_the_first_process() -> None:
         assert sight.leader_line == sight.line[1:]
         starts = [one.start for one in sight.line]
         assert starts == sorted(starts, reverse=True)
-        assert sight.line[0].uid == os.getuid()
+        assert [one.pid for one in sight.line if one.is_first] == [sight.line[-1].pid]
+
+
+def test_the_first_process_of_a_namespace_is_seen_from_outside() -> None:
+    apart = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child")
+    tried = shutil.which("unshare") and subprocess.run([*apart, "true"], check=False)
+    if not tried or tried.returncode != 0:
+        pytest.skip("namespaces cannot be made here")
+    with on_a_terminal(*apart, *READY) as pid:
+        child = int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
+        sight = look(child)
+        assert sight is not None
+        assert [one.is_first for one in sight.line[:2]] == [True, False]
 
 
 @pytest.mark.parametrize("name", ["TAPUI_INSIDE", "COPILOT_CLI", "COPILOT_AGENT_SESSION_ID"])

@@ -352,8 +352,8 @@ class World:
         self.is_touched = True
         sight = PERSON if self.gateway.standing(number) is Standing.TOWER else None
         if self.gateway.standing(number) is Standing.TOOL_HOST and self.dice.random() < 0.7:
-            above = SeenProcess(self.dice.choice(self.pids), "node", 1.0, 1000)
-            door = SeenProcess(4711, "python", 2.0, 1000)
+            above = SeenProcess(self.dice.choice(self.pids), "node", 1.0)
+            door = SeenProcess(4711, "python", 2.0)
             sight = Sight((door, above), group=4711, session=4711, leader_line=(door, above))
         self.gateway.tell(self.now, self.gateway.answered, ticket, Identified(sight))
 

@@ -15,8 +15,6 @@ from tapui.wire.subjects import Asker, Program
 
 ALWAYS = "always"
 """The value of `approvals.command-line` with which no process is looked at."""
-_FIRST = 1
-"""The process that orphans are given to."""
 _MANAGERS = frozenset({"systemd", "launchd"})
 """Names of user managers, which adopt orphans as the first process does. A program that takes such
 a name is only asked about more often."""
@@ -178,4 +176,4 @@ def _adopts(parent: SeenProcess) -> bool:
     Also where it is the leader, as a container's first process may be: its own children cannot be
     told from orphans, which can put themselves into the foreground (`tcsetpgrp`).
     """
-    return parent.pid == _FIRST or parent.name in _MANAGERS
+    return parent.is_first or parent.name in _MANAGERS

@@ -49,17 +49,32 @@ def status(pid: int) -> Status | None:
     )
 
 
+def is_first(pid: int) -> bool:
+    """Return whether a process is the first of its pid namespace, be it one below this process's.
+
+    A kernel without `NSpid` (before 4.1) tells of this process's alone.
+    """
+    ids = _field(pid, b"NSpid")
+    return ids[-1] == b"1" if ids else pid == 1
+
+
 def uid(pid: int) -> int:
     """Return the real user id; -1 where the process has ended.
 
     The owner of `/proc/PID` would be root for a process that cannot be dumped.
     """
+    ids = _field(pid, b"Uid")
+    return int(ids[0]) if ids else -1
+
+
+def _field(pid: int, name: bytes) -> list[bytes]:
+    """Return the words of a line of `/proc/PID/status`; none where the process has ended."""
     try:
         with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123
             text = file.read(4_096)
     except OSError:
-        return -1
-    return int(text.partition(b"\nUid:")[2].split(None, 1)[0])
+        return []
+    return text.partition(b"\n%b:" % name)[2].partition(b"\n")[0].split()
 
 
 def argv(pid: int) -> list[str]:

@@ -65,10 +65,9 @@ def status(pid: int) -> Status | None:
     )
 
 
-def uid(pid: int) -> int:
-    """Return the real user id; -1 where the process has ended."""
-    info = _info(pid)
-    return -1 if info is None else int(info.ruid)
+def is_first(pid: int) -> bool:
+    """Return whether a process is given all orphans."""
+    return pid == 1
 
 
 def argv(pid: int) -> list[str]:
@@ -83,7 +82,8 @@ def socket_holders(client: Address, ours: Address) -> Iterator[int]:
     """As on Linux."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.NoSuchProcess):  # it has ended
-            if uid(process.pid) != os.getuid():
+            info = _info(process.pid)
+            if info is None or info.ruid != os.getuid():
                 continue
             try:
                 connections = process.net_connections("tcp")

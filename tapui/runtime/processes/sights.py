@@ -93,7 +93,7 @@ def _sight(seen: list[Status]) -> Sight:
 def _process(one: Status, *, is_near: bool = False) -> SeenProcess:
     """Return a process as the core knows it; its command line is read where it `is_near`."""
     is_own = is_near and is_tapui(system.argv(one.pid))
-    return SeenProcess(one.pid, safe_name(one.name), one.start, system.uid(one.pid), is_own)
+    return SeenProcess(one.pid, safe_name(one.name), one.start, is_own, system.is_first(one.pid))
 
 
 def begun(peer: Peer) -> Peer:

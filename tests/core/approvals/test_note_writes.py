@@ -20,7 +20,7 @@ from tests.core.harness import (
     tool,
 )
 
-OF_AGENT = seen(SeenProcess(3000, "node", AGENT_START, 1000), SHELL, pid=4710, terminal=None)
+OF_AGENT = seen(SeenProcess(3000, "node", AGENT_START), SHELL, pid=4710, terminal=None)
 """A command that an agent has started."""
 SAVE = {"command": "save", "path": "a.md", "content": "text"}
 

@@ -24,9 +24,9 @@ from tests.core.harness import (
 )
 
 CLI = 3000
-NODE = SeenProcess(CLI, "node", AGENT_START, 1000)
+NODE = SeenProcess(CLI, "node", AGENT_START)
 DOOR = seen(NODE, SHELL, pid=4710, terminal=None)
-ELSEWHERE = seen(SeenProcess(3001, "code", AGENT_START, 1000), pid=4712, terminal=None)
+ELSEWHERE = seen(SeenProcess(3001, "code", AGENT_START), pid=4712, terminal=None)
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ def test_nothing_below_its_client_answers_for_the_person(talk: Conversation) -> 
     talk.host().open("s1")
     host = opened(talk)
     order = {"type": "session.stop", "id": "x", "sessionId": "s1"}
-    talk.sight = seen(SeenProcess(4899, "bash", 150.0, 1000), NODE, SHELL, pid=4900)
+    talk.sight = seen(SeenProcess(4899, "bash", 150.0), NODE, SHELL, pid=4900)
     for role in ({"role": "client"}, {}):
         error = talk.tower(**role).error(order)
         assert error["code"] == "UNAUTHORIZED"

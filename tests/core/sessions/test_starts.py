@@ -153,7 +153,7 @@ def test_an_agents_own_command_starts_nothing(talk: Conversation) -> None:
     host = starter(talk)
     session = {"id": "s1", "label": "notes", "cwd": "/", "pid": 3000}
     host.say(type="session.open", session=session)
-    talk.sight = seen(SeenProcess(3000, "node", AGENT_START, 1000))
+    talk.sight = seen(SeenProcess(3000, "node", AGENT_START))
     command = talk.tower(role="client", name="tapui run")
     error = command.error({"type": "session.start", "id": "x", "folder": "/code"})
     assert (error["code"], error["replyTo"]) == ("UNAUTHORIZED", "session.start")

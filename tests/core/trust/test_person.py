@@ -36,13 +36,13 @@ from tests.core.harness import (
 
 TOWER = Standing.TOWER
 CLI, PROVIDER = 3000, 5000
-NODE = SeenProcess(CLI, "node", AGENT_START, 1000)
-NEW_SHELL = SeenProcess(6020, "zsh", 150.0, 1000)
+NODE = SeenProcess(CLI, "node", AGENT_START)
+NEW_SHELL = SeenProcess(6020, "zsh", 150.0)
 NEW_TERMINAL = seen(NEW_SHELL, TMUX, leader=NEW_SHELL, terminal="/dev/pts/7")
 """A shell that the person has not let in."""
 BROKEN = seen(INIT)
 """What has outlived its parent, in the shell that was let in."""
-LAUNCHER = SeenProcess(4650, "uv", 190.0, 1000, is_tapui=True)
+LAUNCHER = SeenProcess(4650, "uv", 190.0, is_tapui=True)
 
 
 @pytest.fixture
@@ -82,10 +82,10 @@ def began(process: SeenProcess, start: float) -> SeenProcess:
 
 
 def program(name: str, *, start: float = 190.0) -> SeenProcess:
-    return SeenProcess(4600, name, start, 1000)
+    return SeenProcess(4600, name, start)
 
 
-DEEP = [SeenProcess(7_000 + n, "sh", 190.0 - n / 10, 1000) for n in range(70)]
+DEEP = [SeenProcess(7_000 + n, "sh", 190.0 - n / 10) for n in range(70)]
 CASES: dict[str, tuple[Sight | None, Case, str]] = {
     # Refused, and never asked about
     "not found": (None, Case.REFUSED, "cannot be found out"),
@@ -127,16 +127,21 @@ CASES: dict[str, tuple[Sight | None, Case, str]] = {
         Case.SHELL,
         "copilot (process 4020) on pts/3 was not let in",
     ),
-    "a popup": (seen(INIT, leader=SeenProcess(4711, "tapui", 200.0, 1000, True)), Case.SHELL, ""),
+    "a popup": (seen(INIT, leader=SeenProcess(4711, "tapui", 200.0, True)), Case.SHELL, ""),
     # Asked: the command
     "orphan": (BROKEN, Case.COMMAND, "was not started by the shell of its terminal"),
     "user manager": (
-        seen(SeenProcess(900, "systemd", 5.0, 1000), SHELL),
+        seen(SeenProcess(900, "systemd", 5.0), SHELL),
         Case.COMMAND,
         "was not started by the shell",
     ),
     "adopted": (seen(began(TMUX, 250.0), SHELL), Case.COMMAND, "was not started by the shell"),
     "shell has ended": (seen(leader=None), Case.COMMAND, "the shell of process 4711 has ended"),
+    "a container's shell": (
+        seen(replace(SHELL, is_first=True), leader=replace(SHELL, is_first=True)),
+        Case.COMMAND,
+        "was not started by the shell of its terminal, or outlived it",
+    ),
     "background": (seen(is_foreground=False), Case.COMMAND, "runs in the background"),
     "another program": (seen(is_tapui=False), Case.COMMAND, "is no command of tapui's"),
     **{
@@ -262,7 +267,7 @@ def test_a_command_that_the_person_typed_is_taken_and_recorded(talk: Conversatio
 @pytest.mark.parametrize("name", ["tapui", "you", "tapui approve"])
 @pytest.mark.parametrize(
     "sight",
-    [seen(NODE), seen(SeenProcess(PROVIDER, "node", AGENT_START, 1000)), seen(terminal=None), None],
+    [seen(NODE), seen(SeenProcess(PROVIDER, "node", AGENT_START)), seen(terminal=None), None],
     ids=["session", "provider", "no terminal", "unknown"],
 )
 def test_no_role_and_no_name_helps_an_agent(
@@ -289,7 +294,7 @@ def test_the_process_of_a_provider_is_an_agents(talk: Conversation) -> None:
     talk.holders = dict.fromkeys(range(100), PROVIDER)
     talk.provider(name="ci")
     assert talk.agents[PROVIDER].what == "provider 'ci'"
-    talk.sight = seen(SeenProcess(PROVIDER, "node", AGENT_START, 1000))
+    talk.sight = seen(SeenProcess(PROVIDER, "node", AGENT_START))
     command = talk.tower(role="client")
     error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
     assert "process 4711 was started by provider 'ci' (process 5000)" in error["message"]
