@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import TYPE_CHECKING
 
 from tapui import invocation
 from tapui.files import private_file
@@ -23,6 +23,9 @@ from tapui.home.paths import Home
 from tapui.home.run_folder import GatewayFile, PortClaimedError, find_gateway
 from tapui.runtime.websocket.listening import ListenError, PortTaken
 from tapui.text import safe_text
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 _FOLDER = "log"
 _FILE_BYTES = 1024 * 1024
@@ -84,11 +87,11 @@ class LogFile(logging.handlers.RotatingFileHandler):
         """Drop the record: standard error may be the tower's."""
 
 
-class _Terminal(logging.StreamHandler[IO[str]]):
+class _Terminal(logging.StreamHandler["SupportsWrite[str]"]):
     """Writes warnings and faults to standard error, for `serve`; a reader may be gone."""
 
-    def __init__(self) -> None:
-        super().__init__(sys.stderr)
+    def __init__(self, stderr: "SupportsWrite[str]") -> None:
+        super().__init__(stderr)
         self.setFormatter(_Format("%(levelname)s: %(message)s"))
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802
@@ -96,16 +99,18 @@ class _Terminal(logging.StreamHandler[IO[str]]):
 
 
 @contextlib.contextmanager
-def faults_logged(home: Home, *, on_stderr: bool, most_bytes: int = _FILE_BYTES) -> Iterator[Path]:
+def faults_logged(
+    home: Home, stderr: "SupportsWrite[str] | None" = None, *, most_bytes: int = _FILE_BYTES
+) -> Iterator[Path]:
     """Log the faults of this process until the end of the block; yield the file's path.
 
     These are: log records from warnings on, Python's own warnings, exceptions that end a thread
-    or that have no caller to reach. With `on_stderr`, they are written there, too.
+    or that have no caller to reach. They are written to `stderr`, too, where it is given.
     """
     path = log_path(home, os.getpid())
     handlers: list[logging.Handler] = [LogFile(path, most_bytes)]
-    if on_stderr:
-        handlers.append(_Terminal())
+    if stderr is not None:
+        handlers.append(_Terminal(stderr))
     root = logging.getLogger()
     before = (logging.lastResort, threading.excepthook, sys.unraisablehook)
     for handler in handlers:

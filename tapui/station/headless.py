@@ -3,11 +3,14 @@
 import asyncio
 import contextlib
 import json
+import os
+import queue
 import signal
 import sys
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TextIO
+from typing import Self
 
 from msgspec.structs import replace as with_settings
 
@@ -25,22 +28,60 @@ from tapui.station.serve_prompt import ServePrompt, can_ask
 from tapui.text import safe_text
 
 _STOP_SECONDS = 5.0
+_LINES = 1_000
+"""Lines for standard error that wait; further ones are dropped, faults stand in the log as well."""
+_LAST_LINES_SECONDS = 1.0
+
+
+class StderrLines:
+    """Standard error, written on a thread: a stopped terminal (ctrl+s) holds nothing else up."""
+
+    def __init__(self) -> None:
+        self._lines: queue.Queue[str | None] = queue.Queue(_LINES)
+        self._thread = threading.Thread(target=self._run, name="stderr", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(queue.Full):  # it is stopped: what waits is dropped
+            self._lines.put_nowait(None)
+            self._thread.join(_LAST_LINES_SECONDS)
+
+    def write(self, text: str) -> None:
+        with contextlib.suppress(queue.Full):  # dropped
+            self._lines.put_nowait(text)
+
+    def _run(self) -> None:
+        # By number: the lock of `sys.stderr`, held by a stopped write, would abort Python's end.
+        number = -1 if sys.stderr is None else sys.stderr.fileno()
+        for text in iter(self._lines.get, None):
+            data = text.encode("utf-8", "backslashreplace")
+            with contextlib.suppress(OSError):  # its reader is gone
+                while data:
+                    data = data[os.write(number, data) :]
 
 
 def run(options: Options) -> int:
     """Serve until a signal, `tapui stop` or idleness; return the exit code."""
     home = Home.at(options.home, options.copilot_home)
     with (
-        faults_logged(home, on_stderr=True) as log,
+        StderrLines() as stderr,
+        faults_logged(home, stderr) as log,
         EndWatch(log, "the gateway") as watch,
         asyncio.Runner(loop_factory=tuning.new_loop) as runner,
     ):
-        return runner.run(_serve(options, watch))
+        return runner.run(_serve(options, watch, stderr))
 
 
-async def _serve(options: Options, watch: EndWatch) -> int:
+async def _serve(options: Options, watch: EndWatch, stderr: StderrLines) -> int:
     ended = asyncio.Event()
-    running = RunningGateway(options, _say, ended.set, command="serve")
+
+    def say(text: str, level: ReportLevel) -> None:
+        stderr.write(f"{level}: {safe_text(text)}\n")
+
+    running = RunningGateway(options, say, ended.set, command="serve")
     watch.remove_files = running.remove_files
 
     def came(_number: signal.Signals) -> None:
@@ -49,13 +90,13 @@ async def _serve(options: Options, watch: EndWatch) -> int:
             running.force()
         ended.set()
 
-    refuse_stop(lambda text: _say(text, "warning"))
+    refuse_stop(lambda text: say(text, "warning"))
     with Signals(came), watch.on_signals():
         try:
             announced = await running.start()
         except Exception as error:  # noqa: BLE001 - told; what is not foreseen is logged
             fault = start_fault(error, Home.at(options.home, options.copilot_home))
-            _write(sys.stderr, f"tapui: {fault.text}")
+            stderr.write(f"tapui: {fault.text}\n")
             return fault.code
         try:
             _announce(options, announced)
@@ -84,22 +125,14 @@ def _announce(options: Options, announced: GatewayFile) -> None:
                 "internalTokenFile": announced.internal_token_file,
             }
         )
-        _write(sys.stdout, line)
     else:
-        _write(sys.stdout, f"tapui serves {announced.url} (pid {announced.pid})")
-        _write(sys.stdout, f"provider token: {announced.token_file}")
-        _write(sys.stdout, f"stop it with ctrl+c or `{invocation.command('stop')}`")
-
-
-def _say(text: str, level: ReportLevel) -> None:
-    _write(sys.stderr, f"{level}: {safe_text(text)}")
-
-
-def _write(stream: TextIO, text: str) -> None:
-    """Write a line; a reader that is gone is no reason to stop serving."""
-    with contextlib.suppress(OSError):  # see above
-        stream.write(f"{text}\n")
-        stream.flush()
+        line = (
+            f"tapui serves {announced.url} (pid {announced.pid})\n"
+            f"provider token: {announced.token_file}\n"
+            f"stop it with ctrl+c or `{invocation.command('stop')}`"
+        )
+    with contextlib.suppress(OSError):  # a reader that is gone is no reason to stop serving
+        print(line, flush=True)
 
 
 @contextlib.asynccontextmanager
@@ -124,7 +157,7 @@ async def private_gateway(options: Options) -> AsyncIterator[FoundGateway]:
     )
     home = Home.at(options.home, options.copilot_home)
     running = RunningGateway(chosen, _not_told, lambda: None)
-    with faults_logged(home, on_stderr=False):
+    with faults_logged(home):
         try:
             announced = await running.start()
             running.load()

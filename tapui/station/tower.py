@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 def run(options: Options) -> int:
     """Show the tower until the person leaves; return the exit code."""
-    with faults_logged(Home.at(options.home, options.copilot_home), on_stderr=False) as log:
+    with faults_logged(Home.at(options.home, options.copilot_home)) as log:
         return asyncio.run(_run(options, log))
 
 
@@ -177,7 +177,7 @@ def note_of(feed: "RemoteFeed", view: "View") -> str:
 def run_next(options: Options, gateway: gateways.FoundGateway) -> int:
     """Show only what waits at a gateway until nothing is left; return the exit code."""
     home = Home.at(options.home, options.copilot_home)
-    with faults_logged(home, on_stderr=False) as log:
+    with faults_logged(home) as log:
         return asyncio.run(_next(options, home, gateway, log))
 
 
@@ -241,7 +241,7 @@ def _app(
 def run_replay(options: Options, folders: list[Path], name: str) -> int:
     """Show the records of one session until the person leaves; return the exit code."""
     home = Home.at(options.home, options.copilot_home)
-    with faults_logged(home, on_stderr=False) as log:
+    with faults_logged(home) as log:
         return asyncio.run(_replay(options, home, folders, name, log))
 
 

@@ -53,7 +53,7 @@ def test_every_kind_of_fault_goes_to_the_file_and_not_to_the_terminal(
     home: Home, capfd: pytest.CaptureFixture[str]
 ) -> None:
     hooks = (threading.excepthook, sys.unraisablehook, logging.lastResort, warnings.showwarning)
-    with faults_logged(home, on_stderr=False) as path:
+    with faults_logged(home) as path:
         _log.info("not of interest")
         _log.error("a fault of the test's own")
         orphan = logging.getLogger("tapui.orphan")
@@ -86,14 +86,14 @@ def test_every_kind_of_fault_goes_to_the_file_and_not_to_the_terminal(
 def test_serve_writes_them_on_its_standard_error_too(
     home: Home, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    with faults_logged(home, on_stderr=True) as path:
+    with faults_logged(home, sys.stderr) as path:
         _log.error("a fault of the test's own")
     assert capfd.readouterr().err == "ERROR: a fault of the test's own\n"
     assert "a fault of the test's own" in path.read_text()
 
 
 def test_a_process_without_faults_leaves_no_file(home: Home) -> None:
-    with faults_logged(home, on_stderr=False):
+    with faults_logged(home):
         _log.info("not of interest")
     assert not home.state.exists()
 
@@ -102,7 +102,7 @@ def test_a_process_without_faults_leaves_no_file(home: Home) -> None:
 def test_the_file_is_private_and_bounded(home: Home) -> None:
     before = os.umask(0)
     try:
-        with faults_logged(home, on_stderr=False, most_bytes=2000) as path:
+        with faults_logged(home, most_bytes=2000) as path:
             for _ in range(100):
                 _log.error("%s", "x" * 100)
     finally:
@@ -133,7 +133,7 @@ def test_what_was_planted_in_its_place_is_left_alone(
             os.mkfifo(path)
         else:
             path.mkdir()
-    with faults_logged(home, on_stderr=False):
+    with faults_logged(home):
         _log.error("a fault of the test's own")
     assert capfd.readouterr() == ("", "")
     if target.is_dir():
@@ -144,7 +144,7 @@ def test_what_was_planted_in_its_place_is_left_alone(
 
 @pytest.mark.expects_error_log("a name")
 def test_text_from_outside_cannot_pass_for_a_line_of_the_log(home: Home) -> None:
-    with faults_logged(home, on_stderr=False) as path:
+    with faults_logged(home) as path:
         _log.error("a name: %s", "a\n2026-11-22 ERROR forged\x1b[2J")
     (line,) = path.read_text().splitlines()
     assert line.endswith(r"a name: a\x0a2026-11-22 ERROR forged\x1b[2J")
@@ -160,6 +160,6 @@ def test_the_oldest_logs_of_ended_processes_are_dropped(home: Home) -> None:
     for age, file in enumerate(ended):
         file.touch()
         os.utime(file, (1000 + age, 1000 + age))
-    with faults_logged(home, on_stderr=False):
+    with faults_logged(home):
         left = set(folder.iterdir())
     assert left == {running, *ended[5:]}
