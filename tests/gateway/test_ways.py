@@ -9,7 +9,7 @@ import json
 import shlex
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import pytest
 from tapui.home.tokens import ToolsTokenFile
 from tests.gateway.serving_mcp import write_server
 from tests.rig.gateway import ANYBODY, TAKES, Home
-from tests.rig.machine import at, cron, need, need_user_manager, sshd
+from tests.rig.machine import WITHOUT_RIGHTS, at, cron, need, need_user_manager, sshd
 from tests.rig.peers import Json
 from tests.rig.played_agent import OBEYS, SIBLING, order
 from tests.rig.scene import Attempt, Scene, Terminal, Verdict, escape
@@ -33,9 +33,27 @@ SESSION = "session 's1'"
 
 
 @pytest.fixture
-async def scene(home: Home, tmux: Tmux, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
-    async with Scene(home, tmux, getattr(request, "param", "")) as there:
+def user(request: pytest.FixtureRequest) -> Sequence[str]:
+    """With which rights the gateway and all programs run."""
+    chosen: Sequence[str] = getattr(request, "param", ())
+    if chosen:
+        need("root", chosen[0])
+    return chosen
+
+
+@pytest.fixture
+async def scene(
+    home: Home, tmux: Tmux, user: Sequence[str], request: pytest.FixtureRequest
+) -> AsyncIterator[Scene]:
+    async with Scene(home, tmux, getattr(request, "param", ""), user) as there:
         yield there
+
+
+with_and_without_rights = pytest.mark.parametrize(
+    "user", [(), WITHOUT_RIGHTS], indirect=True, ids=["as started", "without rights"]
+)
+"""A second time as an ordinary user where the suite runs as root, who may look into processes that
+hide."""
 
 
 # From inside
@@ -102,7 +120,9 @@ IN_A_SHELL_THAT_WAS_LET_IN = (
 """Ways of a program that tapui does not know: a debugger, a build, an agent without an id."""
 
 
-def missing(way: Way) -> bool:
+def missing(way: Way, scene: Scene) -> bool:
+    if scene.user and not {"root", "unshare"}.isdisjoint(way.needs):
+        return True  # root without rights makes no namespace
     try:
         need(*way.needs)
     except pytest.skip.Exception:
@@ -134,13 +154,15 @@ def check(way: Way, verdict: Verdict) -> None:
     assert verdict.seen["asker"]["ancestors"], way
 
 
+@with_and_without_rights
 async def test_no_way_of_an_agent_answers_for_the_person(scene: Scene) -> None:
     agent = await scene.start_agent()
     for way in FROM_INSIDE:
-        if not missing(way):
+        if not missing(way, scene):
             check(way, await tried(scene, way, agent))
 
 
+@with_and_without_rights
 async def test_no_way_of_a_program_in_a_shell_that_was_let_in_answers(scene: Scene) -> None:
     await scene.host.open("s1")
     await scene.let_in(scene.person)
@@ -174,6 +196,7 @@ WITHOUT_MARK = "setsid -f env -i PATH=$PATH script -qfc '{answer}' /dev/null </d
 """What tapui puts into the environment of a program that it starts for agents is gone."""
 
 
+@with_and_without_rights
 @pytest.mark.parametrize("kind", ["emitter", "provider", "mcpServer"])
 async def test_what_tapui_starts_is_refused(scene: Scene, kind: str) -> None:
     repo = scene.home.root / "repo"
@@ -210,6 +233,7 @@ subprocess.call(["sh", "-c", sys.argv[1]])
 """A client whose door is started by a launcher in a session of its own."""
 
 
+@with_and_without_rights
 async def test_an_mcp_client_in_a_shell_that_was_let_in_is_asked_about(scene: Scene) -> None:
     ToolsTokenFile(scene.home.tapui).make()
     await scene.host.open("s1")
@@ -252,6 +276,7 @@ provider.run()
 """
 
 
+@with_and_without_rights
 async def test_a_provider_is_refused_and_its_own_terminal_asked_about(scene: Scene) -> None:
     await scene.host.open("s1")
     await scene.let_in(scene.person)
@@ -267,6 +292,7 @@ async def test_a_provider_is_refused_and_its_own_terminal_asked_about(scene: Sce
 # By clients of their own
 
 
+@with_and_without_rights
 async def test_a_client_of_ones_own_is_refused_or_asked_about(scene: Scene) -> None:
     agent = await scene.start_agent()
     await scene.let_in(scene.person)
@@ -276,6 +302,8 @@ async def test_a_client_of_ones_own_is_refused_or_asked_about(scene: Scene) -> N
         ("tcp", "tower", "tapui"),
         ("unix", "client", "you"),
     ):
+        if scene.user and transport == "tcp":
+            continue  # what root's other processes hold is not shown to it: each may be the one
         attempt = scene.raw(await scene.request(), transport, role, name)
         order(agent, attempt.command)
         check(Way(f"{transport} {role}", "", SESSION), await scene.verdict(attempt))
@@ -305,6 +333,7 @@ SAID: list[Json] = [
 ]
 
 
+@with_and_without_rights
 async def test_an_agent_sends_starts_grants_and_stops_nothing(scene: Scene) -> None:
     agent = await scene.start_agent()
     for message in SAID:
@@ -318,6 +347,7 @@ async def test_an_agent_sends_starts_grants_and_stops_nothing(scene: Scene) -> N
     assert [one["type"] for one in scene.host.inbox.messages if "session." in one["type"]] == []
 
 
+@with_and_without_rights
 async def test_no_shell_lets_itself_in(scene: Scene) -> None:
     agent = await scene.start_agent()
     first = scene.attempt(await scene.request())
@@ -331,6 +361,7 @@ async def test_no_shell_lets_itself_in(scene: Scene) -> None:
     assert await scene.standing(first.approval) == "waiting"
 
 
+@with_and_without_rights
 async def test_an_agent_starts_no_gateway_that_the_person_comes_to(scene: Scene) -> None:
     agent = await scene.start_agent()
     tower = "script -qec 'tapui --port 0' /dev/null </dev/null"
@@ -427,10 +458,13 @@ def ssh(home: Home) -> Iterator[Opens]:
 KINDS = {"window": window, "split": split, "su": su, "screen": screen, "editor": editor}
 
 
+@with_and_without_rights
 @pytest.mark.parametrize("kind", [*KINDS, "ssh"])
 async def test_a_shell_of_the_person_is_asked_about_once(
     scene: Scene, kind: str, request: pytest.FixtureRequest
 ) -> None:
+    if scene.user and kind in ("su", "ssh"):
+        pytest.skip("these programs take root's rights")
     opens: Opens = KINDS.get(kind) or request.getfixturevalue("ssh")
     terminal = opens(scene)
     await scene.start_agent()
@@ -454,6 +488,7 @@ async def test_a_shell_of_the_person_is_asked_about_once(
     assert len(scene.requests("terminal", "command")) == 1
 
 
+@with_and_without_rights
 async def test_what_a_shell_that_was_let_in_starts_in_between_is_asked_about_each_time(
     scene: Scene,
 ) -> None:

@@ -29,6 +29,10 @@ chown -R daemon:daemon /var/spool/cron/at*
 """
 
 
+WITHOUT_RIGHTS = ("setpriv", "--bounding-set=-all", "--inh-caps=-all")
+"""What runs a program of root's as one of an ordinary user: without capabilities."""
+
+
 def need(*programs: str) -> None:
     """Skip the test where a program is missing; `root` is no program: the test must run as root."""
     for one in programs:

@@ -10,7 +10,7 @@ import itertools
 import json
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,9 +121,13 @@ class Scene:
     `person` is a terminal whose shell the person lets in.
     """
 
-    def __init__(self, home: Home, tmux: Tmux, settings: str = "") -> None:
+    def __init__(
+        self, home: Home, tmux: Tmux, settings: str = "", user: Sequence[str] = ()
+    ) -> None:
         self.home = home
         self.tmux = tmux
+        self.user = user
+        """What runs a shell of the person's with the rights that it is to have."""
         home.settle(settings)
         self._stack = AsyncExitStack()
         self._numbers = itertools.count(1)
@@ -167,14 +171,14 @@ class Scene:
     def open_terminal(self, *argv: str, tmux: Tmux | None = None) -> Terminal:
         """Open a window on the person's tmux server, or on another; it runs a shell."""
         screen = (tmux or self.tmux).start(
-            argv or ["sh"], env=self.env, cwd=self.home.root, size=(160, 40)
+            argv or [*self.user, "sh"], env=self.env, cwd=self.home.root, size=(160, 40)
         )
         screen.wait_for("^ready")
         return Terminal(screen)
 
     def split_terminal(self, terminal: Terminal) -> Terminal:
         """Open a pane beside the one of a terminal."""
-        screen = terminal.screen.split(["sh"], env=self.env, cwd=self.home.root)
+        screen = terminal.screen.split([*self.user, "sh"], env=self.env, cwd=self.home.root)
         screen.wait_for("^ready")
         return Terminal(screen)
 
