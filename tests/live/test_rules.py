@@ -58,7 +58,7 @@ def test_rules_allow_forbid_in_allow_all_and_keep_exactly_this(
     copilot.prompt("allow it")
     copilot.screen.wait_for("allow it is over")
     assert not copilot.screen.find(ASKS_BASH)
-    assert (copilot.cwd / "allowed" / "b").exists()
+    assert (copilot.cwd / "allowed" / "b").exists(), copilot.screen.text()
     (answer,) = until(lambda: decided(copilot), what="the decision recorded")
     assert (answer["decidedBy"], answer["rule"]["pattern"]) == ("rule", "touch allowed*")
 
