@@ -40,7 +40,8 @@ _CHUNK = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A row of the index. `title` says what it is about; `is_cut`: the record has not all of it."""
+    """A row of the index. `title` says what it is about; `is_cut`: the record has not all of it.
+    `call_id` is what the session calls its call, in requests about it as well."""
 
     kind: RowKind
     title: str
@@ -58,7 +59,8 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
         case ev.CallStarted(call=call):
             texts = _texts(call.args, call.args_cut, is_data=False)
             title = f"{call.tool} {summary_of(call)}".strip()
-            return Found("call", title, _joined(call.tool, *texts), call.id, _is_cut(event, call))
+            text = _joined(call.tool, *texts)
+            return Found("call", title, text, call.tool_call_id or call.id, _is_cut(event, call))
         case ev.CallFinished(call=call):
             return _result(event, call, state)
         case ev.StreamPosted(stream=stream, line=line):
@@ -70,7 +72,7 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
         case ev.ApprovalRequested(approval=approval):
             title = subject(state, approval)
             text = _joined(approval.provider, title, *_strings(detail_of(approval)))
-            return Found("approval", title, text, approval.id, _is_cut(event, approval))
+            return Found("approval", title, text, _call_of(approval), _is_cut(event, approval))
         case (
             ev.ApprovalDecided(approval=approval)
             | ev.ApprovalWithdrawn(approval=approval)
@@ -78,7 +80,7 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
         ):
             how = by(approval.decided_by) if approval.decided_by else ""
             title = f"{approval.state} {how}: {subject(state, approval)}".replace(" :", ":")
-            return Found("approval", title, _joined(title, approval.reason), approval.id)
+            return Found("approval", title, _joined(title, approval.reason), _call_of(approval))
         case ev.ModeChanged():
             title = f"{event.source or '?'} → {event.mode} {event.state} by {event.by}"
             return Found("mode", title, _joined(title, event.error))
@@ -91,9 +93,8 @@ def found_in(event: ev.AnyEvent, state: State) -> Found | None:
             return Found("error", title, _joined(title, event.error), is_cut=_is_cut(event))
         case ev.GateChecked(gate=gate) if gate.state == "deny":
             title = f"{gate.tool} denied by {gate.decided_by or 'a rule'}"
-            return Found(
-                "approval", title, _joined(title, gate.reason), is_cut=_is_cut(event, gate)
-            )
+            text = _joined(title, gate.reason)
+            return Found("approval", title, text, gate.id, _is_cut(event, gate))
         case ev.ErrorSent():
             title = f"{event.code} {event.provider or ''}".strip()
             return Found("error", title, _joined(title, event.message), is_cut=_is_cut(event))
@@ -117,7 +118,13 @@ def _result(event: ev.CallFinished, call: subjects.Call, state: State) -> Found:
     is_error = call.state == "failed" and has_failed(call)
     kind: RowKind = "error" if is_error else "result"
     text = _joined(call.error, file, *texts, *(call.context or ()))
-    return Found(kind, title, text, call.id, _is_cut(event, call))
+    return Found(kind, title, text, call.tool_call_id or call.id, _is_cut(event, call))
+
+
+def _call_of(approval: subjects.Approval) -> str:
+    """Return the call that a request is about; of one without a call, the request's own id."""
+    call_id = detail_of(approval).get("toolCallId")
+    return call_id if isinstance(call_id, str) else approval.id
 
 
 def _happened(event: ev.SessionHappened) -> Found | None:

@@ -319,7 +319,7 @@ class Search:
 
         The parts come one by one, so that the first hits are there soon: a caller that wants the
         newest of all merges by `id`. `since` is in seconds since the epoch. A part that can hold
-        none of the `limit` newest is left out.
+        none of the `limit` newest is left out. A call is one hit with the requests about it.
         """
         self._files.clear()
         try:
@@ -356,6 +356,7 @@ class Search:
             return
         scope = None if session is None else scope_of(session)
         newest: list[int] = []
+        seen: set[object] = set()
         shards = connection.execute("SELECT id, newest FROM shards ORDER BY newest DESC").fetchall()
         for shard, last in shards:
             if last < lowest or (len(newest) >= limit and last < newest[limit - 1]):
@@ -363,13 +364,25 @@ class Search:
             table = words_table(shard)
             sql = (
                 f"{_ROW} JOIN {table} w ON w.rowid = r.id"
-                f" WHERE {table} MATCH ? AND w.rowid >= ? ORDER BY w.rowid DESC LIMIT ?"
+                f" WHERE {table} MATCH ? AND w.rowid >= ? ORDER BY w.rowid DESC"
             )
-            rows = connection.execute(sql, (query.match(scope), lowest, limit))
-            hits = [hit for row in rows if (hit := self._hit(connection, row, query)) is not None]
+            hits: dict[object, Hit] = {}
+            for row in connection.execute(sql, (query.match(scope), lowest)):
+                hit = self._hit(connection, row, query)
+                if hit is None:
+                    continue
+                about = (hit.session_id, hit.call_id) if hit.call_id is not None else hit.id
+                known = hits.get(about)
+                if known is None and len(hits) == limit:
+                    break
+                if about not in seen and (
+                    known is None or (known.kind == "approval" and hit.kind != "approval")
+                ):
+                    hits[about] = hit
             if hits:
-                newest = sorted((*newest, *(hit.id for hit in hits)), reverse=True)[:limit]
-                yield hits
+                seen |= hits.keys()
+                newest = sorted((*newest, *(hit.id for hit in hits.values())), reverse=True)[:limit]
+                yield list(hits.values())
 
     def hit_of(self, record: Record) -> Hit | None:
         """Return the row of a record, None for one that has none. Raises `IndexUnusable`."""

@@ -41,9 +41,9 @@ def line(text: str, stream: str = "log@ci", session_id: str = "s1") -> ev.Stream
     return ev.StreamPosted(session_id, stream, Line(1, stamp(1), "keep", text))
 
 
-def permission(id_: str, command: str, session_id: str = "s1") -> list[ev.Event]:
+def permission(id_: str, command: str, session_id: str = "s1", **more: str) -> list[ev.Event]:
     """Return a permission that is asked for and approved by the person."""
-    detail = {"kind": "shell", "fullCommandText": command}
+    detail = {"kind": "shell", "fullCommandText": command, **more}
     asked = subjects.Approval(id_, "permission", "waiting", detail, stamp(0), stamp(9), session_id)
     decided = replace(asked, state="approved", decided_by="tower")
     return [ev.ApprovalRequested(asked, session_id), ev.ApprovalDecided(decided, session_id)]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tapui.index.search import Search, excerpt, query_of, record_of
 from tapui.index.store import IndexUnusable, index_path
@@ -115,6 +116,32 @@ def test_the_newest_come_first_and_no_more_than_wanted(
             writer.turn(played.line(f"tick number{number}"))
     hits = find("tick", limit=5)
     assert [hit.excerpt.split()[-1] for hit in hits] == [f"number{n}" for n in range(29, 24, -1)]
+
+
+def test_a_call_is_one_hit_with_its_result_and_the_requests_about_it(
+    state: Path, workspace: Path, find: Find
+) -> None:
+    with Writer(state) as writer:
+        writer.turn(opened("s1", workspace), *played.permission("a0", "npm ci"))
+        began, ended = played.call("c1", "bash", {"command": "npm ci"}, "npm ci: 3 packages")
+        writer.turn(began, *played.permission("a1", "npm ci", toolCallId="c1"), ended)
+        began, ended = played.call("c2", "bash", {"command": "npm ci --quiet"})
+        writer.turn(began, *played.permission("a2", "npm ci --quiet", toolCallId="c2"), ended)
+        writer.turn(*played.permission("a3", "npm ci", toolCallId="t3"))
+        began, _ = played.call("c3", "install", {"text": "npm ci"})
+        assert isinstance(began, ev.CallStarted)
+        writer.turn(replace(began, call=replace(began.call, tool_call_id="t3")))
+        gate = subjects.Gate("c4", "s1", "npm ci", "deny", ["guard"], stamp(0))
+        writer.turn(ev.GateChecked("s1", gate), played.call("c4", "npm ci", {})[0])
+    found = [
+        ("call", "npm ci"),
+        ("call", "install npm ci"),
+        ("call", "bash npm ci --quiet"),
+        ("result", "bash npm ci"),
+        ("approval", "approved by tower: shell npm ci"),
+    ]
+    assert told(find("npm ci")) == found  # type: ignore[arg-type]
+    assert told(find("npm ci", limit=4)) == found[:4]  # type: ignore[arg-type]
 
 
 def test_a_body_that_was_cut_is_found_by_its_beginning_and_says_so(
