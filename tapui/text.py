@@ -1,8 +1,10 @@
 """Text from outside, made safe for a screen, a log or a prompt listing."""
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TypeVar
 
 _T = TypeVar("_T")
@@ -13,6 +15,7 @@ MOST_LISTED = 20
 """Things of which people read a line each, where nothing is to be decided about them."""
 
 _MAX_MARKS = 2
+_ODD = re.compile(r"[^ -~\n]")
 _ESCAPED_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _PLAIN = re.compile(r"[ -~]*\Z")
 _INVISIBLE = frozenset(
@@ -156,3 +159,36 @@ def few(items: Sequence[_T], *, most: int = MOST_LISTED) -> tuple[Sequence[_T], 
 def safe_name(text: str) -> str:
     """Return a name or label for the screen: `safe_text`, cut at 64 characters."""
     return safe_text(text, limit=NAME_LENGTH)
+
+
+def json_text(value: object, *, indent: int | None = None) -> str:
+    """Return a decoded JSON value as JSON in which a screen shows every character itself.
+
+    On one line unless `indent` is given. Raises `ValueError` or `RecursionError` for a value that
+    is no JSON (a lone surrogate is escaped, not refused).
+    """
+    separators = (", ", ": ") if indent is None else (",", ": ")
+    return escaped(
+        json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False, separators=separators)
+    )
+
+
+def escaped(text: str) -> str:
+    """Return a JSON text, whole or not, with what a screen would not show itself as `\\uXXXX`.
+
+    Line feeds stay, a tab becomes two blanks: outside of strings, JSON does not tell them apart.
+    """
+    text = text.replace("\r\n", "\n").replace("\t", "  ")
+    if safe_text(text, newlines=True) == text:
+        return text
+    return _ODD.sub(lambda found: _shown(found[0]), text)
+
+
+@lru_cache(maxsize=4096)
+def _shown(char: str) -> str:
+    return char if safe_text(f"a{char * 3}") == f"a{char * 3}" else _code(char)
+
+
+def _code(char: str) -> str:
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

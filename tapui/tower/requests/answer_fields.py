@@ -18,6 +18,7 @@ from tapui.projection import approvals
 from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.request_kind import Option
 from tapui.projection.state import is_waiting
+from tapui.schemas.fields import NoForm, form_of
 from tapui.text import safe_text
 from tapui.tower.app.services import MOST, EarlierFault, EarlierRequests, matched
 from tapui.tower.app.tower import Tower
@@ -29,7 +30,6 @@ from tapui.tower.textual.dialogs import AnswerError, AnswerForm, AnswerText
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
 from tapui.tower.workbench.arguments_view import FormView, JsonView
-from tapui.tower.workbench.fields import NoForm, form_of
 from tapui.wire import subjects
 from tapui.wire.codec import raw
 from tapui.wire.limits import MAX_TELL

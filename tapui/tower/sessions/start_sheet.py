@@ -11,13 +11,12 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import Input, Static
 
-from tapui.text import safe_text
+from tapui.text import json_text, safe_text
 from tapui.tower.sessions.agent_choice import AgentsScreen, ReadAgents
 from tapui.tower.sessions.sent_orders import StartDraft
 from tapui.tower.textual.sheet import DIALOG_CSS, LiveScreen, ask
 from tapui.tower.textual.widgets import SafeArea, SafeInput, plain
 from tapui.tower.workbench.arguments_view import ChoiceLine
-from tapui.tower.workbench.shell_line import json_text
 from tapui.wire.limits import MAX_ID, MAX_PATH, MAX_TELL
 from tapui.wire.message import Mode
 

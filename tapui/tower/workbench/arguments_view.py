@@ -15,11 +15,10 @@ from textual.message import Message
 from textual.widgets import Input, Static, TextArea
 from textual.widgets.text_area import Edit, EditResult
 
-from tapui.text import safe_text
+from tapui.schemas.fields import Argument, FieldError, Form, check_json
+from tapui.text import escaped, json_text, safe_text
 from tapui.tower.textual.dialogs import AnswerInput, AnswerText
 from tapui.tower.textual.widgets import plain
-from tapui.tower.workbench.fields import Argument, FieldError, Form, check_json
-from tapui.tower.workbench.shell_line import escaped, json_text
 from tapui.wire.limits import MAX_TELL
 
 _UNSET = "not given"

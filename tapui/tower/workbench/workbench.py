@@ -16,6 +16,7 @@ from textual.widgets import Static
 
 from tapui import times
 from tapui.projection.paragraphs import Paragraph, title, value
+from tapui.schemas.fields import FieldError, Form, NoForm, form_of
 from tapui.tower.app.view import View
 from tapui.tower.calls.bodies import json_body
 from tapui.tower.keys.bindings import bindings
@@ -29,7 +30,6 @@ from tapui.tower.textual.widgets import plain, show_in
 from tapui.tower.wording import marks
 from tapui.tower.workbench.arguments_view import Changed, Done, FormView, JsonView
 from tapui.tower.workbench.calls_made import CallsMade, Made, TooLarge
-from tapui.tower.workbench.fields import FieldError, Form, NoForm, form_of
 from tapui.tower.workbench.fitness import Checked, Checker, fitness_words, named, words_of
 from tapui.tower.workbench.shell_line import NoLine, ShellLine, in_short, shell_line
 from tapui.wire.message import OfferedTool

@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tapui.text import safe_text
+from tapui.text import escaped, json_text, safe_text
 from tapui.tower.workbench.shell_line import (
     MAX_CHARS,
     NoLine,
-    escaped,
     in_short,
-    json_text,
     shell_line,
 )
 from tests.cli.running import Command, provider

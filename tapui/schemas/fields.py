@@ -1,6 +1,7 @@
 """A tool's schema as fields to fill in, or why it is none for a form."""
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -9,8 +10,7 @@ import msgspec
 from msgspec import Raw
 
 from tapui.schemas.references import references
-from tapui.text import safe_text
-from tapui.tower.workbench.shell_line import is_number, json_text
+from tapui.text import json_text, safe_text
 
 MAX_SCHEMA = 64 * 1024
 """Bytes of a schema that a form is made of."""
@@ -25,6 +25,8 @@ _LIMITS = (
     *("minLength", "maxLength", "pattern", "format", "minimum", "maximum", "exclusiveMinimum"),
     *("exclusiveMaximum", "multipleOf", "minItems", "maxItems"),
 )
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?\Z")
+_MAX_DIGITS = 400
 _COMBINING = ("oneOf", "anyOf", "allOf", "not", "if")
 
 Kind = Literal["text", "integer", "number", "choice", "several", "json"]
@@ -183,6 +185,12 @@ class Form:
     @property
     def defaults(self) -> dict[str, str]:
         return {one.key: one.default for one in self.fields if one.default}
+
+
+def is_number(text: str, *, is_whole: bool = False) -> bool:
+    """Return whether a text is a JSON number, a whole one if need be."""
+    number = _NUMBER.match(text) if len(text) <= _MAX_DIGITS else None
+    return number is not None and not (is_whole and (number[2] or number[3]))
 
 
 def check_encodable(text: str) -> bytes:

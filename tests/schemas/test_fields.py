@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec import Raw
 
-from tapui.tower.workbench.fields import MAX_FIELDS, MAX_SCHEMA, FieldError, Form, NoForm, form_of
+from tapui.schemas.fields import MAX_FIELDS, MAX_SCHEMA, FieldError, Form, NoForm, form_of
 
 GREET = {
     "type": "object",
