@@ -19,11 +19,13 @@ _TEXT = 300
 _BACKTRACKS = 100_000
 """Steps back that a pattern may take before it counts as one that does not match."""
 _BACKTRACKS_OF_ONE_FIELD = 1_000
-"""Likewise, for what a person types: it is checked with each key, on the tower's own loop."""
+"""Likewise, for what a person types: it is checked on the loops of the tower and the gateway."""
 _OF_TYPES = ("type", "anyOf", "oneOf")
 _SLOW = "its pattern would take too long to apply"
 _PATTERN_BYTES = 1024 * 1024
 """Size of a compiled pattern."""
+_PATTERN_BYTES_OF_ONE_FIELD = 32 * 1024
+"""Likewise: one of 1 MiB takes a millisecond a character, one of this size a thousandth of it."""
 
 
 def main() -> int:
@@ -48,6 +50,7 @@ def answer(schema: Any, arguments: Any, *, is_typed: bool = False) -> dict[str, 
     formats count, and a pattern that takes long does not."""
     import jsonschema_rs
 
+    pattern_bytes = _PATTERN_BYTES_OF_ONE_FIELD if is_typed else _PATTERN_BYTES
     if (target := remote_reference(schema)) is not None:
         return {"unusable": f"it refers to {target[:_TEXT]}, which is outside of it"}
     try:
@@ -58,8 +61,8 @@ def answer(schema: Any, arguments: Any, *, is_typed: bool = False) -> dict[str, 
             validate_formats=is_typed or None,
             pattern_options=jsonschema_rs.FancyRegexOptions(
                 backtrack_limit=_BACKTRACKS_OF_ONE_FIELD if is_typed else _BACKTRACKS,
-                size_limit=_PATTERN_BYTES,
-                dfa_size_limit=_PATTERN_BYTES,
+                size_limit=pattern_bytes,
+                dfa_size_limit=pattern_bytes,
             ),
         )
         faults = islice(validator.iter_errors(arguments), MAX_FAULTS)

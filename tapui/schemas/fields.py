@@ -158,6 +158,25 @@ class Form:
         written = ", ".join(f"{json_text(key)}: {text}" for key, text in members.items())
         return Raw(f"{{{written}}}".encode()), wrong
 
+    def faults(self, given: Mapping[str, object]) -> dict[str, str]:
+        """Return what is wrong with decoded values, by the field's key, as `read` has it. What no
+        field takes is not looked at."""
+        others = {one.other_of: one.key for one in self.fields if one.other_of}
+        typed: dict[str, str] = {}
+        wrong: dict[str, str] = {}
+        for field in self.fields:
+            value = given.get(field.key)
+            if isinstance(value, str) and (
+                field.kind == "text"
+                or (field.key in others and json_text(value) not in field.choices)
+            ):
+                typed[others.get(field.key, field.key)] = value
+            elif field.kind == "text" and value is not None:
+                wrong[field.key] = "write a text"
+            elif value is not None:
+                typed[field.key] = json_text(value)
+        return self.read(typed, is_bounded=True)[1] | wrong
+
     def typed(self, arguments: Raw) -> dict[str, str]:
         """Return what to type for these arguments. Raises `FieldError` where the form has no
         place for one of them."""

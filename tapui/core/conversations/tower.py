@@ -22,6 +22,7 @@ from tapui.core.trust.grants import Grant, Trustees
 from tapui.core.trust.guard import PersonGuard
 from tapui.core.trust.pairing import Pairings
 from tapui.core.trust.places import Places
+from tapui.projection.requests.kinds import kind_of
 from tapui.secret import Secret
 from tapui.wire.errors import CallError, ErrorCode, WireError
 from tapui.wire.host import SessionAbort
@@ -132,11 +133,14 @@ class TowerConversation(CorePart):
         self.pairings.reveal(waiting, connection, sessions, connection.by)
 
     def decide(self, connection: Connection, message: ApprovalDecide) -> None:
-        """Approve or deny. A pairing is approved by revealing it."""
+        """Approve, with what answers it, or deny. A pairing is approved by revealing it."""
         waiting = self.approvals.find(message.approval_id)
         if waiting.view.kind == "pairing" and message.decision == "approve":
             self.pairings.reveal(waiting, connection, (), connection.by)
             return
+        unfit = kind_of(waiting.view).unfit(waiting.view, message.answer)
+        if unfit and message.decision == "approve":
+            raise WireError(ErrorCode.INVALID_JSON, unfit)
         is_kept = message.keep and message.decision == "approve"
         if is_kept:
             self.policies.check_keepable(waiting)

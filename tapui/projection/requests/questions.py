@@ -11,6 +11,9 @@ from tapui.projection.requests.request_kind import (
     first_text,
 )
 from tapui.projection.state import State
+from tapui.schemas.fields import Form, NoForm, form_of
+from tapui.wire.codec import raw
+from tapui.wire.limits import MAX_NAME
 from tapui.wire.subjects import Approval
 
 _ANSWER = Option("allow", "send this answer", "sends this answer")
@@ -72,6 +75,11 @@ class QuestionRequest(_AsksForAnAnswer):
     def told(self, approval: Approval, detail: Mapping[str, Any]) -> frozenset[str]:
         return _TOLD | {"kind"} if is_budget(approval) else _TOLD
 
+    def unfit(self, approval: Approval, answer: object) -> str:
+        choices, is_free = choices_of(detail_of(approval))
+        is_fit = is_free or answer in choices or (answer is None and is_budget(approval))
+        return "" if is_fit else "answer: choose one"
+
 
 class FormRequest(_AsksForAnAnswer):
     """The agent asks for values by a schema."""
@@ -83,6 +91,16 @@ class FormRequest(_AsksForAnAnswer):
 
     def answers(self, asked: Sequence[AskedRequest], others: int) -> list[Option]:
         return [_ANSWER, Option("deny", "decline the form", "declines")]
+
+    def unfit(self, approval: Approval, answer: object) -> str:
+        try:
+            form = form_asked(detail_of(approval))
+            if not isinstance(answer, dict | None):
+                return "answer: takes an object"
+            wrong = form.faults(answer or {})
+        except (NoForm, RecursionError):
+            return ""  # a schema that makes no form bounds nothing
+        return next((f"answer.{key[:MAX_NAME]}: {fault}" for key, fault in wrong.items()), "")
 
 
 class PlanRequest(FormRequest):
@@ -98,6 +116,19 @@ class PlanRequest(FormRequest):
         run = "run it as chosen, or send it back with what you wrote"
         back = Option("deny", "send it back without a word", "sends it back")
         return [Option("allow", run, "sends this answer"), back]
+
+
+def choices_of(detail: Mapping[str, Any]) -> tuple[tuple[str, ...], bool]:
+    """Return the choices of a question, and whether another answer is taken, too."""
+    given = detail.get("choices")
+    choices = tuple(one for one in given if isinstance(one, str)) if isinstance(given, list) else ()
+    return choices, detail.get("allowFreeform") is not False or not choices
+
+
+def form_asked(detail: Mapping[str, Any]) -> Form:
+    """Return a request's form, with other answers where it takes them. Raises `NoForm`."""
+    form = form_of(raw(detail.get("requestedSchema") or detail.get("schema") or {}))
+    return form.with_other_answers() if detail.get("allowFreeform") is True else form
 
 
 def is_budget(approval: Approval) -> bool:

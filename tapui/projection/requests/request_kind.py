@@ -148,6 +148,12 @@ class RequestKind:
         del approval
         return False
 
+    def unfit(self, approval: Approval, answer: object) -> str:
+        """Return the field of an answer that does not fit what was asked, and why: `answer.then:
+        choose one`; "" where all fit, or where it is not known what the request takes."""
+        del approval, answer
+        return ""
+
     def commands(self, approval: Approval) -> Sequence[tuple[str, str]]:
         """Return the commands that answer it, without the program, and the answer that each one
         gives; "" where the command says it."""

@@ -16,9 +16,10 @@ from textual.widgets import Digits, Static
 
 from tapui.projection import approvals
 from tapui.projection.requests.kinds import kind_of
+from tapui.projection.requests.questions import form_asked
 from tapui.projection.requests.request_kind import Option
 from tapui.projection.state import is_waiting
-from tapui.schemas.fields import NoForm, form_of
+from tapui.schemas.fields import NoForm
 from tapui.text import safe_text
 from tapui.tower.app.services import MOST, EarlierFault, EarlierRequests, matched
 from tapui.tower.app.tower import Tower
@@ -31,7 +32,6 @@ from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
 from tapui.tower.workbench.arguments_view import FormView, JsonView
 from tapui.wire import subjects
-from tapui.wire.codec import raw
 from tapui.wire.limits import MAX_TELL
 
 Written = Mapping[str, str]
@@ -51,13 +51,11 @@ class FormAnswer(Vertical):
         self._why_json = ""
         self._fields: FormView | JsonView
         try:
-            form = form_of(raw(detail.get("requestedSchema") or detail.get("schema") or {}))
+            form = form_asked(detail)
         except NoForm as reason:
             self._why_json = str(reason)
             self._fields = JsonView(Raw(b"{}"), written.get(_ALL))
         else:
-            if detail.get("allowFreeform") is True:
-                form = form.with_other_answers()
             typed = {**form.defaults, **written}
             self._fields = FormView(form, typed, is_begun=bool(written), as_lists=True)
 

@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.events import Key
 from textual.widgets import Input, Static
 
+from tapui.projection.requests.questions import choices_of
 from tapui.text import safe_text
 from tapui.tower.app.tower import RowAction
 from tapui.tower.table.columns import Cell, Column, Row
@@ -305,8 +306,7 @@ class AnswerForm(Vertical):
         super().__init__()
         self.approval_id = approval.id
         self._written = written
-        self._choices = _texts(detail.get("choices"))
-        self._is_free = detail.get("allowFreeform") is not False or not self._choices
+        self._choices, self._is_free = choices_of(detail)
 
     def compose(self) -> ComposeResult:
         if self._choices:
@@ -342,7 +342,3 @@ class AnswerForm(Vertical):
         if self._choices:
             return self._choices[int(self.query_one(Table).selected or 0)]
         raise AnswerError("type an answer first")
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    return tuple(one for one in value if isinstance(one, str)) if isinstance(value, list) else ()

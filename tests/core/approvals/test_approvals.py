@@ -28,6 +28,79 @@ def decide(tower: Peer, approval: str, decision: str = "approve", **more: Any) -
     )
 
 
+FORM = {
+    "message": "Ready?",
+    "requestedSchema": {
+        "type": "object",
+        "properties": {
+            "then": {"type": "string", "enum": ["run", "wait"]},
+            "note": {"type": "string", "maxLength": 3},
+            "times": {"type": "integer", "minimum": 1},
+            "where": {"type": "array", "items": {"enum": ["here", "there"]}},
+            "more": {"type": "object"},
+        },
+        "required": ["then"],
+    },
+}
+FREE = FORM | {"allowFreeform": True}
+CLOSED = {"question": "Which?", "choices": ["a", "b"], "allowFreeform": False}
+UNFIT = [
+    ("elicitation", FORM, None, "answer.then: is required"),
+    ("elicitation", FORM, {"then": "later"}, "answer.then: choose one"),
+    ("elicitation", FORM, {"then": ["run"]}, "answer.then: choose one"),
+    ("elicitation", FREE, {"then": 3}, "answer.then: choose one"),
+    ("elicitation", FREE, {}, "answer.then: is required"),
+    ("elicitation", FORM, "run", "answer: takes an object"),
+    ("elicitation", FORM, {"then": "run", "note": 3}, "answer.note: write a text"),
+    ("elicitation", FORM, {"then": "run", "note": "long"}, "answer.note: "),
+    ("elicitation", FORM, {"then": "run", "times": True}, "answer.times: write a whole number"),
+    ("elicitation", FORM, {"then": "run", "times": 0}, "answer.times: "),
+    ("elicitation", FORM, {"then": "run", "where": ["up"]}, "answer.where: choose some"),
+    ("userInput", CLOSED, "c", "answer: choose one"),
+    ("userInput", CLOSED, None, "answer: choose one"),
+    ("userInput", CLOSED, {"answer": "a"}, "answer: choose one"),
+]
+VAST = {"type": "string", "pattern": "^(a?){900}$|(a{0,300}b?){40}c"}
+"""A pattern that would keep the gateway from its work for a second with each 1,000 characters."""
+FITTING = [
+    ("elicitation", FORM, {"then": "run", "note": "ok", "times": 2, "where": ["here"]}),
+    ("elicitation", FORM, {"then": "wait", "note": "", "times": None, "more": {"x": [1]}}),
+    ("elicitation", FORM, {"then": "wait", "of no field": "anything"}),
+    ("elicitation", FREE, {"then": "later"}),
+    ("elicitation", {"requestedSchema": {"type": "object", "required": ["x"]}}, {"y": 1}),
+    ("elicitation", {"requestedSchema": {"properties": {"x": {"maxLength": "lie"}}}}, {"x": "y"}),
+    ("elicitation", {"requestedSchema": {"properties": {"x": VAST}}}, {"x": "y"}),
+    ("elicitation", {"requestedSchema": "none"}, "anything"),
+    ("userInput", CLOSED, "b"),
+    ("userInput", CLOSED | {"allowFreeform": True}, "c"),
+    ("userInput", CLOSED | {"choices": [1]}, "c"),
+    ("userInput", {"kind": "budget", **CLOSED}, None),
+]
+
+
+@pytest.mark.parametrize(("kind", "detail", "answer", "why"), UNFIT)
+def test_an_answer_that_does_not_fit_is_refused_and_the_request_waits(
+    scene: Scene, kind: str, detail: Json, answer: Any, why: str
+) -> None:
+    approval = ask(scene, kind=kind, detail=detail)
+    (error,) = decide(scene.tower, approval, answer=answer)
+    assert (error["code"], error["replyTo"]) == ("INVALID_JSON", "approval.decide")
+    assert error["message"].startswith(why)
+    assert scene.host.hear() == []
+    assert decide(scene.tower, approval, "deny", answer=answer) == []
+    assert [one["decision"] for one in scene.host.hear()] == ["deny"]
+
+
+@pytest.mark.parametrize(("kind", "detail", "answer"), FITTING)
+def test_an_answer_that_fits_is_passed_on(
+    scene: Scene, kind: str, detail: Json, answer: Any
+) -> None:
+    approval = ask(scene, kind=kind, detail=detail)
+    assert decide(scene.tower, approval, answer=answer) == []
+    (passed,) = scene.host.hear()
+    assert (passed["decision"], passed.get("answer")) == ("approve", answer)
+
+
 @pytest.mark.parametrize("kind", ["permission", "userInput", "elicitation"])
 def test_a_request_waits_and_is_answered(scene: Scene, kind: str) -> None:
     approval = ask(scene, kind=kind)
