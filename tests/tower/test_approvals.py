@@ -1,6 +1,7 @@
 """Approvals by key: two keystrokes decide, one never does, and all of a request can be read."""
 
 import asyncio
+import re
 
 import pytest
 from msgspec.structs import replace
@@ -390,6 +391,24 @@ async def test_a_form_has_its_defaults_and_shows_choices_by_their_names() -> Non
         await rig.press("tab", "l", "escape", "y", "enter")
         (sent,) = rig.feed.sent
         assert sent.answer == {"which": "n", "size": "l", "keep": True}
+
+
+async def test_choices_of_one_name_are_told_apart_and_the_chosen_one_is_sent() -> None:
+    accounts = [{"const": "a1", "title": "Ada"}, {"const": "a2", "title": "Ada"}]
+    properties = {
+        "who": {"type": "string", "oneOf": accounts},
+        "all": {"type": "array", "items": {"anyOf": accounts}},
+        "port": {"enum": [80, "80", "http"]},
+    }
+    detail = {"message": "Who?", "requestedSchema": {"type": "object", "properties": properties}}
+    async with running(asked("elicitation", detail), size=(100, 40)) as rig:
+        await opened(rig)
+        for shown in ('○ Ada ("a1")', '[ ] Ada ("a2")', "○ 80 (80)", '○ 80 ("80")', "○ http\n"):
+            assert shown in re.sub(r" +│?\n", "\n", rig.text)
+        await rig.press("down", "space", "tab", "down", "space", "tab", "down", "space")
+        await rig.press("escape", "y", "enter")
+        (sent,) = rig.feed.sent
+        assert sent.answer == {"who": "a2", "all": ["a2"], "port": "80"}
 
 
 PARTS = {

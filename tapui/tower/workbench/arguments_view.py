@@ -1,5 +1,6 @@
 """The arguments as the person writes them: fields of a form, one of a few values, or JSON."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
@@ -29,7 +30,7 @@ _SHOWN_IN_LIST = 600
 
 class ChoiceLine(Static, can_focus=True):
     """`value` is one of `choices`, which are JSON, or "" for none of them. `names` are shown in
-    their place where there are any."""
+    their place where there are any; behind equal ones stands the choice itself."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "step(-1)", "Previous", show=False),
@@ -55,6 +56,11 @@ class ChoiceLine(Static, can_focus=True):
         named = [
             name or _name(one)
             for one, name in zip(choices, names or [""] * len(choices), strict=True)
+        ]
+        count = Counter(named)
+        named = [
+            f"{name} ({one})" if count[name] > 1 else name
+            for one, name in zip(choices, named, strict=True)
         ]
         self._choices = ("", *choices) if can_be_unset else tuple(choices)
         self._names = (_UNSET, *named) if can_be_unset else tuple(named)
