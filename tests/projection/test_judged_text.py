@@ -140,3 +140,40 @@ def test_of_its_host_s_parts_only_those_in_other_words_are_listed() -> None:
     found = judged_text(State(), one, "rm -rf  build\nnpm ci", segments=["rm -rf build", "npm i"])
     assert [part.text for part in found.shown] == ["rm -rf  build\nnpm ci"]
     assert [part.text for part in found.apart] == ["npm i"]
+
+
+MOVED = "the command changes its folder before"
+QUOTED = "timeout runs what follows it"
+
+
+@pytest.mark.parametrize(
+    ("whys", "lines"),
+    [
+        (
+            (MOVED, MOVED),
+            ["  └ b > c    writes c", f"  └ no rule allows any of its parts: {MOVED}"],
+        ),
+        (
+            (MOVED, QUOTED),
+            [
+                f"  └ a    no rule allows it: {MOVED}",
+                f"  └ b > c    no rule allows it: {QUOTED}",
+                "  └   writes c",
+            ],
+        ),
+        (
+            ("", MOVED),
+            [f"  └ b > c    no rule allows it: {MOVED}", "  └   writes c"],
+        ),
+    ],
+)
+def test_why_no_rule_allows_any_part_is_said_once(whys: tuple[str, str], lines: list[str]) -> None:
+    parts = [
+        subjects.RequestPart("a", None, whys[0]),
+        subjects.RequestPart("b", None, whys[1], "> c", [subjects.FileWritten("c")]),
+    ]
+    detail = {"kind": "shell", "fullCommandText": "a; b > c"}
+    one = approval("a1", "permission", detail, judged=subjects.Judged(parts))
+    found = judged_text(State(), one, "a; b > c")
+    told = [part.margin + part.text for part in (*found.shown, *found.apart)]
+    assert told == ["│ a; b > c", *lines]

@@ -302,8 +302,10 @@ def judged_text(
     lines, parts = places.lines, approval.judged.parts if approval.judged is not None else []
     notes: dict[int, list[Paragraph]] = {}
     apart: list[Paragraph] = []
+    whys = {part.why if part.rule is None else "" for part in parts}
+    of_all = whys.pop() if len(parts) > 1 and len(whys) == 1 else ""
     for part in parts:
-        said = _said_of(state, part)
+        said = _said_of(state, part, of_all)
         place = places.of(part)
         if place is None:
             apart += _listed(part, said, "│ ")
@@ -312,6 +314,9 @@ def judged_text(
             is_alone = _words(" ".join(lines[first : last + 1])) == _words(_written_as(part))
             told = [Paragraph(one, "", _BELOW) for one in said]
             notes.setdefault(last, []).extend(told if is_alone else _listed(part, said, _BELOW))
+    if of_all:
+        why = Paragraph(f"no rule allows any of its parts: {of_all}", "", _BELOW)
+        notes.setdefault(len(lines) - 1, []).append(why)
     if len(parts) >= limits.MAX_REQUEST_PARTS and _words(text[places.at :]):
         told_of = f"only its first {len(parts)} parts were looked at, for rules and files"
         apart.append(Paragraph(told_of, "muted"))
@@ -437,14 +442,14 @@ def _before(state: State, rule: AppliedRule | None) -> str:
     return f" ({count} time{'s' * (count != 1)} before)" if count else ""
 
 
-def _said_of(state: State, part: RequestPart) -> list[str]:
-    """Return what is known of a part besides its text; nothing where no rule fits it and it writes
-    no file."""
+def _said_of(state: State, part: RequestPart, of_all: str) -> list[str]:
+    """Return what is known of a part besides its text, and besides why no rule allows any part;
+    nothing where no rule fits it and it writes no file."""
     said = []
     if part.rule is not None:
         named = f"{_EFFECTS[part.rule.effect]} {rule_name(part.rule)}"
         said.append(f"{named}{_before(state, part.rule)}")
-    elif part.why:  # of the rules that there are: one that names more may
+    elif part.why != of_all:  # of the rules that there are: one that names more may
         said.append(f"no rule allows it: {part.why}")
     return [*said, *map(_written_words, part.writes)]
 
