@@ -393,6 +393,33 @@ async def test_a_form_has_its_defaults_and_shows_choices_by_their_names() -> Non
         assert sent.answer == {"which": "n", "size": "l", "keep": True}
 
 
+CHOICES = [f"choice {number}" for number in range(9)]
+LONG_LISTS = [
+    ("userInput", {"question": "Which?", "choices": CHOICES}),
+    ("elicitation", {"requestedSchema": {"properties": {"one": {"enum": CHOICES}, "more": {}}}}),
+]
+
+
+@pytest.mark.parametrize(("kind", "detail"), LONG_LISTS)
+async def test_on_a_low_screen_all_choices_are_reached_and_the_answers_stay_in_sight(
+    kind: str, detail: object
+) -> None:
+    async with running(asked(kind, detail), size=(80, 14)) as rig:
+        await opened(rig)
+        for choice in CHOICES:
+            assert choice in rig.text
+            assert "y  send this answer" in rig.text
+            assert "Esc back" in rig.text.splitlines()[-4]
+            await rig.press("down")
+
+
+async def test_on_a_low_screen_what_enter_does_stays_in_sight() -> None:
+    async with running(asked("permission", PERMISSION), size=(80, 14)) as rig:
+        await opened(rig)
+        await rig.press("d")
+        assert "Enter denies    Esc back" in rig.text
+
+
 async def test_choices_of_one_name_are_told_apart_and_the_chosen_one_is_sent() -> None:
     accounts = [{"const": "a1", "title": "Ada"}, {"const": "a2", "title": "Ada"}]
     properties = {

@@ -13,8 +13,10 @@ from textual.command import CommandPalette
 import tapui.tower
 from tapui.tower.app.exit import LeavingScreen
 from tapui.tower.app.help import HelpScreen, legend
+from tapui.tower.app.tower import RowAction
 from tapui.tower.keys.key_table import BY_ID
 from tapui.tower.textual.detail import DetailView
+from tapui.tower.textual.dialogs import ActionsScreen, Choice, ChooseScreen
 from tapui.tower.textual.sheet import LiveScreen
 from tests.tower.emitters_world import watched
 from tests.tower.running import running
@@ -49,6 +51,23 @@ def test_every_sheet_has_the_way_back_the_help_and_all_commands() -> None:
 def test_there_are_details_and_sheets_to_look_at() -> None:
     assert len(SHEETS) > 15
     assert len(list(below(DetailView))) > 10
+
+
+LETTERS = "abcdefghijklmn"
+
+
+async def test_on_a_low_screen_all_rows_of_a_dialog_are_reached_beside_its_keys() -> None:
+    actions = ActionsScreen("row", [RowAction(one, f"do {one}", print) for one in LETTERS])
+    choices = ChooseScreen("which", [Choice(one, f"do {one}") for one in LETTERS], selected="a")
+    async with running(world(), size=(80, 14)) as rig:
+        for screen, keys in ((actions, "a letter acts"), (choices, "Enter choose")):
+            rig.app.push_screen(screen)
+            await rig.settle()
+            for letter in LETTERS:
+                assert f"do {letter} " in rig.text
+                assert keys in rig.text
+                await rig.press("down")
+            await rig.press("escape")
 
 
 LABEL = re.compile(r"\bEsc(?:ape)? (\w+)")

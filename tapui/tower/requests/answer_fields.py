@@ -30,7 +30,7 @@ from tapui.tower.table.table import Table
 from tapui.tower.textual.dialogs import AnswerError, AnswerForm, AnswerText
 from tapui.tower.textual.widgets import plain
 from tapui.tower.wording import marks
-from tapui.tower.workbench.arguments_view import FormView, JsonView
+from tapui.tower.workbench.arguments_view import MOST_ROWS, ChoiceList, FormView, JsonView
 from tapui.wire import subjects
 from tapui.wire.limits import MAX_TELL
 
@@ -211,6 +211,14 @@ class RequestFields(Vertical):
             case None:
                 return None
         return self.mount(field, before=0 if self.children else None)
+
+    def fit(self, lines: int) -> None:
+        """Take so many lines at most: a list of choices leaves one to the line below it."""
+        self.styles.max_height = lines
+        for table in self.query(Table):
+            table.styles.max_height = max(lines - 1, 2)
+        for choices in self.query(ChoiceList):
+            choices.rows = max(min(lines - 1, MOST_ROWS), 1)
 
     def written(self, approval_id: str) -> Written:
         """Return what is filled in."""

@@ -63,6 +63,10 @@ _ANSWERS = 4
 """Lines that the answers take besides their own, with what became of the request before."""
 _KEYS = 1
 """Lines of the keys below a sheet."""
+_LOW = 12
+"""Lines below which no blank ones stand around the answers."""
+_LEAST_TEXT = 3
+"""Lines of the text that stay in sight, see `Reader` in the style sheet."""
 _MOST_COLUMNS = 4
 """In which the lines of a command stand side by side."""
 DEAF_SECONDS = 0.5
@@ -797,6 +801,11 @@ class RequestDetail(DetailView):
         )
         lines = [*note, line]
         self.query_one(".prompt", Static).update(Content("\n").join(lines))
+        if not (height := self.size.height):
+            return  # what is on screen counts as read: nothing is laid out for a size to come
+        self.set_class(height < _LOW, "-low")
+        room = height - _LEAST_TEXT - len(letters) - len(lines) - 2 * (height >= _LOW)
+        self._fields.fit(max(min(room, height * 3 // 5), 2))
 
 
 def request_parts(tower: Tower, approval: subjects.Approval) -> list[Paragraph]:

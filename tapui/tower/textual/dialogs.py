@@ -45,7 +45,7 @@ class ActionsScreen(LiveScreen[None]):
 
     def on_mount(self) -> None:
         table = self.query_one(Table)
-        table.styles.height = max(len(self._actions), 1)
+        table.styles.max_height = max(len(self._actions), 1)
         table.set_rows(
             [
                 Row(one.letter, (Cell(one.letter, "accent"), Cell(one.does)))
@@ -100,7 +100,7 @@ class ChooseScreen(LiveScreen[str]):
     def on_mount(self) -> None:
         """Fill the list; what is in force is selected."""
         table = self.query_one(Table)
-        table.styles.height = min(len(self._choices), 12) + 1
+        table.styles.max_height = min(len(self._choices), 12) + 1
         table.set_rows(
             [
                 Row(one.key, (Cell(one.name, "strong"), Cell(one.about, "muted")))
@@ -148,7 +148,6 @@ class FilteredListScreen(LiveScreen[Result]):
             yield Static("", classes="keys", markup=False)
 
     def on_mount(self) -> None:
-        self.query_one(Table).styles.height = "1fr"
         self.query_one(AnswerInput).focus()
 
     def on_input_changed(self, event: Input.Changed) -> None:

@@ -13,6 +13,7 @@ from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.events import Click, Key
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widgets import Input, Static, TextArea
 from textual.widgets.text_area import Edit, EditResult
 
@@ -110,14 +111,16 @@ class ChoiceLine(Static, can_focus=True):
 
 _NAME = 18
 """Cells of a field's name."""
-_ROWS = 6
+MOST_ROWS = 6
 """Choices of a list that are in sight."""
 
 
 class ChoiceList(ChoiceLine, inherit_bindings=False):
     """Choices below each other: of one that stands out, or of `several`, which Space chooses and
     takes back. `value` is the choice, or a list of them, as JSON; "" for none, unless that
-    `is_given`."""
+    `is_given`. So many `rows` are in sight at once."""
+
+    rows = reactive(MOST_ROWS, layout=True)
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "step(-1)", "Previous", show=False),
@@ -149,11 +152,11 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
     @property
     def _first(self) -> int:
         """The choice in the first row."""
-        return min(max(self._at - _ROWS // 2, 0), max(len(self._choices) - _ROWS, 0))
+        return min(max(self._at - self.rows // 2, 0), max(len(self._choices) - self.rows, 0))
 
     @property
     def _in_sight(self) -> range:
-        return range(self._first, min(self._first + _ROWS, len(self._choices)))
+        return range(self._first, min(self._first + self.rows, len(self._choices)))
 
     def _line(self, at: int) -> Content:
         """Return a choice with all of its name: it is wrapped, for the end may be what counts."""
@@ -166,7 +169,7 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
 
     def render(self) -> Content:
         lines = [self._line(at) for at in self._in_sight]
-        if len(self._choices) > _ROWS:
+        if len(self._choices) > self.rows:
             lines.append(plain(f"{self._at + 1} of {len(self._choices)}", "$text-muted"))
         return Content("\n").join(lines)
 
@@ -178,7 +181,7 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
 
     def action_step(self, step: int) -> None:
         self._at, self._is_aimed = self._at + step, True
-        self.refresh(layout=len(self._choices) > _ROWS)
+        self.refresh(layout=len(self._choices) > self.rows)
 
     def action_choose(self) -> None:
         choice = self._choices[self._at]
@@ -214,7 +217,7 @@ class ChoiceList(ChoiceLine, inherit_bindings=False):
     def _go(self, at: int) -> None:
         """A letter goes to the next choice that begins with it, and takes it if it is the one."""
         self._at = at
-        self.refresh(layout=len(self._choices) > _ROWS)
+        self.refresh(layout=len(self._choices) > self.rows)
         if not self._is_several and self._choices[at] not in self._chosen:
             self.action_choose()
 
