@@ -26,6 +26,7 @@ from tapui.tower.textual.terminal import notice_sequence, title_sequence
 from tapui.tower.wording.words import name_of
 from tapui.wire import events as ev
 from tapui.wire.emitters import EmitterKept
+from tapui.wire.errors import ErrorCode
 from tapui.wire.goals import GoalAnswer
 from tapui.wire.message import Error, Message
 from tapui.wire.subjects import Alarm, Approval
@@ -136,6 +137,7 @@ _SAID_IN_PLACE = frozenset(
     }
 )
 """Refusals that are said where the answer would stand, or by what asked for it."""
+_LATE = "Your answer came too late: the request waits no longer."
 _SHOWN_ORDER = 80
 """Characters of an order in a notice: what became of it counts, and the notice covers the rest."""
 _LEVELS: dict[str, SeverityLevel] = {"warning": "warning", "error": "error"}
@@ -175,7 +177,9 @@ class Notifier:
             is_said = app.orders.shows(message)
             is_said = is_said or (isinstance(screen, LiveScreen) and screen.refused(message))
             if not is_said and message.reply_to not in _SAID_IN_PLACE:
-                app.notify(f"{message.code}: {message.message}", severity="error")
+                is_late = message.code is ErrorCode.UNKNOWN_APPROVAL
+                text = _LATE if is_late else f"{message.code}: {message.message}"
+                app.notify(text, severity="error")
         elif isinstance(message, EmitterKept):
             self._kept(message)
         elif isinstance(message, GoalAnswer):
