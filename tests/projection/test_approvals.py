@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from tapui.policies.requests import of_permission
 from tapui.projection import approvals
 from tapui.projection.requests.permissions import command_of
 from tapui.projection.state import State
@@ -220,3 +221,20 @@ def test_how_it_ended_is_told_with_the_answer_given_elsewhere(
     settled: Approval, words: str
 ) -> None:
     assert approvals.outcome(settled) == words
+
+
+@pytest.mark.parametrize(
+    "detail",
+    [
+        {"kind": "shell", "fullCommandText": "npm ci"},
+        {"kind": "custom-tool", "toolName": "build_all", "args": {}},
+        {"kind": "mcp", "serverName": "git hub", "toolName": "create_issue"},
+        {"kind": "mcp", "serverName": "files", "toolName": "files-read-all"},
+        {"kind": "hook", "toolName": "bash"},
+        {"kind": "url", "url": "https://example.org/a"},
+    ],
+)
+def test_in_lists_a_permission_has_the_names_that_rules_take(detail: dict[str, object]) -> None:
+    asked = of_permission(detail, "/code")
+    told = approvals.subject(State(), approval("permission", detail))
+    assert told == f"{asked.kind} {asked.subject}"

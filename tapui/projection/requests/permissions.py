@@ -130,9 +130,14 @@ class PermissionRequest(RequestKind):
 
     def about(self, state: State, approval: Approval, detail: Mapping[str, Any]) -> str:
         field = first_text(detail, SUBJECT)
-        if field:
-            return f"{detail.get('kind', '')} {detail[field]}".strip().replace("\n", " ⏎ ")
-        return str(detail.get("kind") or "a permission")
+        if not field:
+            return str(detail.get("kind") or "a permission")
+        kind, name, server = detail.get("kind", ""), str(detail[field]), detail.get("serverName")
+        if kind == "custom-tool":  # what a rule takes, such as `tool greet`, `mcp github/get_issue`
+            kind = "tool"
+        elif kind == "mcp" and field == "toolName" and isinstance(server, str):
+            name = f"{server}/{name.removeprefix(f'{server}-')}"
+        return f"{kind} {name}".strip().replace("\n", " ⏎ ")
 
     def headline(self, state: State, asked: Sequence[AskedRequest]) -> str:
         approval = asked[0].approval
