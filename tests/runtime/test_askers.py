@@ -9,7 +9,8 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,8 @@ import pytest
 
 from tapui.runtime.processes.sights import look, system
 from tapui.runtime.processes.status import is_tapui
-from tests.rig.waiting import HUNG
+from tests.rig.processes import has_ended
+from tests.rig.waiting import until
 
 
 @contextmanager
@@ -34,8 +36,10 @@ def on_a_terminal(*argv: str, env: dict[str, str] | None = None) -> Iterator[int
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(master)
-        for process in below:  # ended with the terminal
-            process.wait(HUNG)
+        for process in below:  # which may ignore the end of its terminal, as below `nohup`
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+            until(partial(has_ended, process.pid), what="what ran below it has ended")
 
 
 READY = (sys.executable, "-c", "print('x', flush=True); import time; time.sleep(1000)")
