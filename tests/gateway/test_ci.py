@@ -17,7 +17,7 @@ from tests.cli.running import ran
 from tests.gateway.emitting import Watcher
 from tests.gateway.test_proof import at_work
 from tests.rig.gateway import Gateway, Home
-from tests.rig.peers import Host, Json
+from tests.rig.peers import Json
 from tests.shipped.github_server import GitHubServer
 from tests.shipped.test_ci import checkout, commit
 
@@ -76,13 +76,6 @@ class Told(Watcher):
         super()._take_line(event)
 
 
-async def offered(host: Host, tool: str) -> None:
-    names: set[str] = set()
-    while tool not in names:
-        told = await host.expect("tools.changed", sessionId="s1")
-        names = {one["name"] for one in told["tools"]}
-
-
 async def test_it_is_added_and_asks_where_the_person_says(home: Home, folder: Path) -> None:
     with GitHubServer().serving() as hub, Gateway(home, "--no-attach", env=hub.environ) as gateway:
         hub.run("success")
@@ -102,7 +95,7 @@ async def test_it_is_added_and_asks_where_the_person_says(home: Home, folder: Pa
         assert allowed.returncode == 0, allowed.stderr
         async with Told(gateway) as seen:
             await seen.host.open("s1", cwd=str(folder))
-            await offered(seen.host, "list_ci_runs")
+            await seen.host.offered("s1", "list_ci_runs")
             await seen.host.invoke("s1", "list_ci_runs", {}, id_="a")
             found = await seen.host.expect("tool.outcome", id="a")
             assert (found["data"]["repository"], found["data"]["state"]) == ("acme/shop", "passing")
@@ -163,7 +156,7 @@ async def test_the_calls_that_the_skill_shows(gateway: Gateway, folder: Path) ->
                 return outcome
 
             with provider_of(gateway, hub):
-                await offered(work.host, "wait_ci")
+                await work.host.offered("s1", "wait_ci")
                 goal = (await call("tap_create_goal", create))["data"]["goalId"]
                 found = (await call("get_ci_failures", failures))["data"]
                 assert found["step"] == "Run tests"

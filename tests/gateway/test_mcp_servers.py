@@ -34,9 +34,7 @@ def write_own(gateway: Gateway, **servers: Any) -> None:
 
 async def call(seen: McpWatcher, session: str, name: str, **args: Any) -> Json:
     """Call a tool of the small server once the session has it; return what it says."""
-    offered: Json = {"tools": []}
-    while name not in {one["name"] for one in offered["tools"]}:
-        offered = await seen.host.expect("tools.changed", sessionId=session)
+    await seen.host.offered(session, name)
     await seen.host.invoke(session, name, args, id_=f"{session}-{name}")
     outcome = await seen.host.expect("tool.outcome", id=f"{session}-{name}")
     found: Json = json.loads(text_of(outcome["data"]))
@@ -148,7 +146,7 @@ async def test_a_form_of_a_server_is_the_persons_to_answer(
     write_own(gateway, asks=entry(cwd=str(folder)))
     async with McpWatcher(gateway) as seen:
         await seen.host.open("f1", cwd=str(tmp_path))
-        await seen.offered("asks", "ask")
+        await seen.host.offered("f1", "ask")
         for decision, answer, told in (
             ("approve", {"who": "Ada"}, {"action": "accept", "content": {"who": "Ada"}}),
             ("deny", None, {"action": "decline"}),

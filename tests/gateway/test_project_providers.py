@@ -6,7 +6,6 @@ from pathlib import Path
 
 from tests.gateway.emitting import Watcher, until_dead
 from tests.rig.gateway import Gateway
-from tests.rig.peers import Json
 
 PROVIDER = """
 import json, os, sys
@@ -38,9 +37,7 @@ def write(folder: Path, tool: str = "ask") -> str:
 
 async def call(seen: Watcher, session: str, tool: str = "ask") -> str:
     """Call a session's tool once it is there; return the process that answered."""
-    offered: Json = {"tools": []}
-    while tool not in {one["name"] for one in offered["tools"]}:
-        offered = await seen.host.expect("tools.changed", sessionId=session)
+    await seen.host.offered(session, tool)
     await seen.host.invoke(session, tool, {}, id_=f"{session}-{tool}")
     outcome = await seen.host.expect("tool.outcome", id=f"{session}-{tool}")
     return str(outcome["data"])

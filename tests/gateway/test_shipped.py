@@ -24,10 +24,7 @@ async def test_what_was_added_is_there_and_notes_name_their_writer(
             assert done.returncode == 0, done.stderr
         async with Watcher(gateway) as seen:
             await seen.host.open("s1", cwd=folder)
-            names: set[str] = set()
-            while not {"memory", "get_changed_files"} <= names:
-                told = await seen.host.expect("tools.changed", sessionId="s1")
-                names = {one["name"] for one in told["tools"]}
+            await seen.host.offered("s1", "memory", "get_changed_files")
             given = {"command": "save", "path": "n.md", "content": "a note"}
             await seen.host.invoke("s1", "memory", given, id_="c1")
             outcome = await seen.host.expect("tool.outcome", id="c1")

@@ -7,7 +7,6 @@ from pathlib import Path
 from tests.cli.running import ran
 from tests.gateway.emitting import Watcher
 from tests.rig.gateway import Gateway
-from tests.rig.peers import Json
 from tests.shipped.docs_places import install
 
 
@@ -28,9 +27,7 @@ async def test_what_is_installed_is_answered_in_each_session_of_the_folder(
 
     async with Watcher(gateway) as seen:
         await seen.host.open("s1", cwd=str(repo.resolve()))
-        offered: Json = {"tools": []}
-        while "get_library_docs" not in {one["name"] for one in offered["tools"]}:
-            offered = await seen.host.expect("tools.changed", sessionId="s1")
+        await seen.host.offered("s1", "get_library_docs")
         await seen.host.invoke("s1", "resolve_library_id", {"libraryName": "boats"}, id_="a")
         found = await seen.host.expect("tool.outcome", id="a")
         assert found["data"][0]["id"] == "pypi/boats"

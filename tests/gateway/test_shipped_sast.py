@@ -29,9 +29,7 @@ async def test_a_finding_wakes_the_agent_and_its_goal_is_proven_once_it_is_mende
     assert added.returncode == 0, added.stderr
     async with Watcher(gateway) as seen:
         await seen.host.open("s1", cwd=os.path.realpath(repo))  # noqa: ASYNC240
-        offered: Json = {"tools": []}
-        while "list_findings" not in {one["name"] for one in offered["tools"]}:
-            offered = await seen.host.expect("tools.changed", sessionId="s1")
+        await seen.host.offered("s1", "list_findings")
         await seen.line("surface: sast: 2 findings to work on", "findings@sast")
         file.write_bytes(log(result("A"), result("B", line=2), result("C", line=3)))
         await seen.host.send(

@@ -137,9 +137,7 @@ async def test_the_skills_program_is_a_provider(gateway: Gateway, tmp_path: Path
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        offered = await host.expect("tools.changed", sessionId="s1")
-        while "greet" not in str(offered):
-            offered = await host.expect("tools.changed", sessionId="s1")
+        await host.offered("s1", "greet")
         await host.invoke("s1", "greet", {"name": "Ada"}, id_="i1")
         assert (await host.expect("tool.outcome", id="i1"))["data"] == "Hello, Ada!"
         await host.invoke("s1", "greet", {}, id_="i2")

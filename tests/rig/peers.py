@@ -217,6 +217,12 @@ class Host(Peer):
         await self.send({"type": "session.open", "session": fields})
         return await self.expect("session.opened", sessionId=session_id)
 
+    async def offered(self, session_id: str, *names: str) -> None:
+        """Wait until a session has these tools: a tower hears of a server's earlier."""
+        told: Json = {"tools": []}
+        while not {*names} <= {tool["name"] for tool in told["tools"]}:
+            told = await self.expect("tools.changed", sessionId=session_id)
+
     async def invoke(
         self, session_id: str, tool: str, args: Json | None = None, *, id_: str = "i1", **more: Any
     ) -> None:

@@ -171,16 +171,22 @@ class Screen:
         self._press(key, is_done, before=DEAF_SECONDS, again=HUNG / 3)
 
     def keep_pressing(self, key: str, is_done: Callable[[], bool]) -> None:
-        """Press a key each second until it has its effect: before, it may be lost unseen."""
+        """Press a key after one second, two, four …, until it has its effect.
+
+        Before, it may be lost unseen; and a tower that was busy for longer than between two meets
+        both at once, and takes neither.
+        """
         self._press(key, is_done, before=0, again=1)
 
     def _press(self, key: str, is_done: Callable[[], bool], *, before: float, again: float) -> None:
         def pressed() -> bool:
+            nonlocal again
             time.sleep(before)
             self.keys(key)
             try:
                 return until(is_done, within=again, what=key)
             except AssertionError:
+                again *= 2
                 return False
 
         until(pressed, what=lambda: self._story(f"{key} had no effect"))
