@@ -11,6 +11,8 @@ import sqlite3
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -33,9 +35,10 @@ from tapui.index.store import (
     words_table,
 )
 from tapui.index.views import install
+from tapui.projection.approvals import by_whom
 from tapui.records.reader import Record, parse
 from tapui.wire import events as ev
-from tapui.wire.subjects import Approval
+from tapui.wire.subjects import YOU, Approval
 
 LIMIT = 50
 
@@ -63,6 +66,19 @@ _ASKED = (
     " WHERE r.kind = 'approval' AND r.session IN"
     " (SELECT id FROM sessions WHERE cwd = :folder OR substr(cwd, 1, :length) = :below)"
     " ORDER BY r.id DESC LIMIT :most"
+)
+
+_ANSWERED = (
+    "SELECT x.file, x.offset, u.name, x.seq, s.cwd, x.state, n.name FROM approvals x"
+    " JOIN runs u ON u.id = x.run JOIN sessions s ON s.id = x.session"
+    " JOIN names n ON n.id = x.decided_by WHERE x.kind = 'permission'"
+    " AND x.state IN ('approved', 'denied') AND x.id >= :since ORDER BY x.file, x.offset"
+)
+
+_BY_RULE = (
+    "SELECT x.effect, n.name, count(*), max(x.id) FROM approvals x JOIN names n ON n.id = x.rule"
+    " WHERE x.decided_by = (SELECT id FROM names WHERE name = 'rule')"
+    " GROUP BY x.effect, x.rule"
 )
 
 
@@ -539,3 +555,41 @@ def permissions_asked(search: Search, folder: str, most: int) -> Iterator[Approv
                 yield event.approval
     except sqlite3.Error as error:
         raise search.unusable(error) from None
+
+
+def permissions_answered(search: Search, since: float) -> Iterator[tuple[Approval, str, bool]]:
+    """Yield the permissions that the person answered since then (seconds since the epoch), with
+    the folder of the session, and whether it was allowed. Raises `IndexUnusable`."""
+    try:
+        rows = search.opened().execute(_ANSWERED, {"since": id_at(since)}).fetchall()
+        for file, of_file in groupby(rows, key=itemgetter(0)):
+            path = search.path_of(file)
+            by_place = {row[1]: row for row in of_file if by_whom(row[6]) == YOU}
+            if path is None or not by_place:
+                continue
+            for begin, _, line in _lines(path, min(by_place)):
+                if begin not in by_place:
+                    continue
+                _, _, run, seq, folder, state, _ = by_place[begin]
+                record = parse(line)
+                event = record.event if record and (record.run, record.seq) == (run, seq) else None
+                if isinstance(event, ev.ApprovalEvent):
+                    yield event.approval, folder, state == "approved"
+    except sqlite3.Error as error:
+        raise search.unusable(error) from None
+
+
+def rule_answers(search: Search) -> dict[tuple[str, str], tuple[int, float]]:
+    """Return how often each rule decided, by its effect and pattern, and when last (seconds since
+    the epoch). Raises `IndexUnusable`."""
+    try:
+        rows = search.opened().execute(_BY_RULE).fetchall()
+    except sqlite3.Error as error:
+        raise search.unusable(error) from None
+    return {(effect, rule): (count, (last >> BITS) / 1e6) for effect, rule, count, last in rows}
+
+
+def _lines(path: Path, start: int) -> Iterator[tuple[int, int, bytes]]:
+    """Yield the lines of a file from a place on; none where it cannot be read."""
+    with contextlib.suppress(OSError), opened(path) as fd:  # it was deleted meanwhile
+        yield from lines_between(fd, start, os.fstat(fd).st_size)

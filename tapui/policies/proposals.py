@@ -2,9 +2,13 @@
 
 import json
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tapui.policies.requests import AskedFor
 from tapui.policies.rules import PolicyRule, RuleKind, pattern_fault, url_parts
+
+if TYPE_CHECKING:
+    from tapui.policies.verdicts import Judgement
 
 _MOST_RULES = 8
 
@@ -29,6 +33,12 @@ class ProposedRule:
             targets=targets,
         )
 
+    @property
+    def words(self) -> str:
+        """Return it in words, but for the folder."""
+        exactly = " and nothing behind it" if self.is_exact else ""
+        return f"{self.kind} “{self.pattern}”{exactly}"
+
     def as_toml(self) -> str:
         lines = ["[[rules]]"]
         if self.kind != "shell":
@@ -39,6 +49,17 @@ class ProposedRule:
         if self.folder is not None:
             lines.append(f"folder = {_text(self.folder)}")
         return "\n".join(lines) + "\n"
+
+
+def offered(asked: AskedFor, folder: str) -> tuple[list[ProposedRule], "Judgement"]:
+    """Return the rules to propose for a request, and the verdict by them; none unless they would
+    allow it."""
+    from tapui.policies.guards import Guards
+    from tapui.policies.verdicts import judge
+
+    rules = proposed(asked, folder)
+    verdict = judge(asked, [one.as_rule() for one in rules], folder, Guards())
+    return rules if verdict.effect == "allow" else [], verdict
 
 
 def proposed(asked: AskedFor, folder: str | None) -> list[ProposedRule]:

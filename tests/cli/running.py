@@ -87,10 +87,13 @@ class Command:
         return self._process.returncode, out.decode(), err.decode()
 
 
-def on_terminal(env: dict[str, str], *argv: str, code: int = 0, width: int = 0) -> str:
-    """Run a program on a terminal of `width` columns (0: it does not tell); return what arrived
-    there."""
+def on_terminal(
+    env: dict[str, str], *argv: str, code: int = 0, width: int = 0, typed: str = ""
+) -> str:
+    """Run a program on a terminal of `width` columns (0: it does not tell), on which something was
+    typed before; return what arrived there."""
     master, slave = pty.openpty()
+    os.write(master, typed.encode())
     termios.tcsetwinsize(slave, (24 if width else 0, width))
     try:
         process = subprocess.Popen(argv, env=env, stdin=slave, stdout=slave, stderr=slave)

@@ -36,6 +36,7 @@ _shtab_tapui_commands() {
     records:'Print what was recorded.'
     replay:'Go through what a session did, on the tower'"'"'s screens.'
     review:'List reviews and their findings, show one, decide about a finding, write'
+    rules:'List what each rule answered; suggest rules from what you answered.'
     run:'Give a prompt to a Copilot session of its own, and print its messages.'
     search:'Find words in everything that was recorded.'
     send:'Say something to a session, as a prompt of yours.'
@@ -163,6 +164,14 @@ _shtab_tapui_review_commands() {
     show:'Show a review or a finding in full.'
   )
   _describe 'tapui review commands' _commands
+}
+
+_shtab_tapui_rules_commands() {
+  local _commands=(
+    list:'List the rules (also without an action).'
+    suggest:'Suggest rules from your answers.'
+  )
+  _describe 'tapui rules commands' _commands
 }
 
 _shtab_tapui_sessions_commands() {
@@ -1045,6 +1054,30 @@ _shtab_tapui_review_show_options=(
 # guard to ensure default positional specs are added only once per session
 _shtab_tapui_review_show_defaults_added=0
 
+_shtab_tapui_rules_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_rules_defaults_added=0
+
+_shtab_tapui_rules_list_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--json[print a JSON object a line]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_rules_list_defaults_added=0
+
+_shtab_tapui_rules_suggest_options=(
+  "(- : *)"{-h,--help}"[show this help message and exit]"
+  "--since[only answers since then (60d)]:TIME:"
+  "--json[print a JSON object a line]"
+)
+
+# guard to ensure default positional specs are added only once per session
+_shtab_tapui_rules_suggest_defaults_added=0
+
 _shtab_tapui_run_options=(
   "(- : *)"{-h,--help}"[show this help message and exit]"
   "--cwd[the session\'s folder (this one)]:DIR:"
@@ -1358,6 +1391,7 @@ _shtab_tapui() {
         records) _shtab_tapui_records ;;
         replay) _arguments -C -s $_shtab_tapui_replay_options ;;
         review) _shtab_tapui_review ;;
+        rules) _shtab_tapui_rules ;;
         run) _arguments -C -s $_shtab_tapui_run_options ;;
         search) _arguments -C -s $_shtab_tapui_search_options ;;
         send) _arguments -C -s $_shtab_tapui_send_options ;;
@@ -1627,6 +1661,30 @@ _shtab_tapui_review() {
         list) _arguments -C -s $_shtab_tapui_review_list_options ;;
         sarif) _arguments -C -s $_shtab_tapui_review_sarif_options ;;
         show) _arguments -C -s $_shtab_tapui_review_show_options ;;
+      esac
+  esac
+}
+
+_shtab_tapui_rules() {
+  local context state line curcontext="$curcontext" one_or_more='(*)' remainder='(-)*:' default='*::: :->rules'
+
+  # Add default positional/remainder specs only if none exist, and only once per session
+  if (( ! _shtab_tapui_rules_defaults_added )); then
+    if (( ${_shtab_tapui_rules_options[(I)${(q)one_or_more}*]} +          ${_shtab_tapui_rules_options[(I)${(q)remainder}*]} +          ${_shtab_tapui_rules_options[(I)${(q)default}]} == 0 )); then
+      _shtab_tapui_rules_options+=(': :_shtab_tapui_rules_commands' '*::: :->rules')
+    fi
+    _shtab_tapui_rules_defaults_added=1
+  fi
+  _arguments -C -s $_shtab_tapui_rules_options
+
+  case $state in
+    rules)
+      words=($line[1] "${words[@]}")
+      (( CURRENT += 1 ))
+      curcontext="${curcontext%:*:*}:_shtab_tapui_rules-$line[1]:"
+      case $line[1] in
+        list) _arguments -C -s $_shtab_tapui_rules_list_options ;;
+        suggest) _arguments -C -s $_shtab_tapui_rules_suggest_options ;;
       esac
   esac
 }

@@ -33,24 +33,20 @@ class RuleProposal:
 
 def proposal(view: View, approval: Approval) -> RuleProposal:
     """Return the rules that would allow a request, and no others that rules allow already."""
-    from tapui.policies.guards import Guards
-    from tapui.policies.proposals import proposed
+    from tapui.policies.proposals import offered
     from tapui.policies.requests import of_permission
-    from tapui.policies.verdicts import judge
 
     session = view.state.sessions.get(approval.session_id or "")
     folder = session.cwd if session is not None else None
     if folder is None:
         return RuleProposal("The session has ended.")
-    request = of_permission(detail_of(approval), folder)
     if approval.judged is not None and approval.judged.why:
         return RuleProposal(f"No rule may allow this: {approval.judged.why}.")
-    proposals = proposed(request, folder)
-    rules = [one.as_rule() for one in proposals]
-    verdict = judge(request, rules, folder, Guards())
-    if not proposals or verdict.effect != "allow":
+    proposals, verdict = offered(of_permission(detail_of(approval), folder), folder)
+    if not proposals:
         why = verdict.why or next((part.why for part in verdict.parts if part.why), "")
         return RuleProposal(f"No rule may allow this: {why or 'it is asked each time'}.")
+    rules = [one.as_rule() for one in proposals]
     known = {part.text for part in _allowed(approval)}
     new = [
         one
@@ -69,11 +65,7 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
     ]
     return RuleProposal(
         toml="\n".join(one.as_toml() for one in new or proposals),
-        rules=[
-            f"{one.kind} “{one.pattern}”{' and nothing behind it' if one.is_exact else ''}"
-            f" in {one.folder}"
-            for one in new or proposals
-        ],
+        rules=[f"{one.words} in {one.folder}" for one in new or proposals],
         policy_rules=tuple(rules),
         folder=folder,
         here=matched(earlier, rules, folder),
