@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tapui.policies.options import entry_of, operand_places
-from tapui.policies.programs import KINDS, base_name, runs_scripts
+from tapui.policies.options import entry_of, operand_places, verb_table
+from tapui.policies.programs import KINDS, base_name, inner_program, runs_scripts
 from tapui.policies.rules import is_within, starred, word_fits
 from tapui.policies.tables import WordSet, read
 
@@ -38,6 +38,8 @@ class _Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     unpack: WordSet
     take_files: WordSet
     take_targets: WordSet
+    reach_hosts: WordSet
+    pattern_first: WordSet
     set_variables: WordSet
     read_patterns: WordSet
     listing: dict[str, re.Pattern[str]]
@@ -131,6 +133,11 @@ def readings(word: str) -> tuple[str, ...]:
     behind = word[found.end() :] if found is not None else ""
     absolute = word[word.find("/") :] if word.startswith("-") and "/" in word else ""
     return tuple(dict.fromkeys(filter(None, (word, behind, absolute))))
+
+
+def reads_alone(name: str) -> bool:
+    """Return whether a program does no more than to list, to read or to search."""
+    return name in (_PLACES.list_folders | _PLACES.search_below) - _PLACES.take_targets
 
 
 def needs_leads(commands: Iterable[tuple[str, ...]]) -> bool:
@@ -238,7 +245,7 @@ def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
     places = operand_places(name, rule)
     if runs_scripts(name):
         places = places[1:]  # the first is what it runs
-    all_are = name in _PLACES.take_files | _PLACES.take_targets or rule[1:2] == ("compose",)
+    all_are = name in _PLACES.take_files or _names_all(name, rule)
     if rule[:2] == ("git", "push"):
         all_are = len(places) > 1  # a remote alone names no branch
     stars = starred(rule)
@@ -250,6 +257,20 @@ def _named(rule: tuple[str, ...]) -> tuple[str, ...]:
     )
 
 
+@lru_cache(maxsize=1024)
+def _names_all(name: str, rule: tuple[str, ...]) -> bool:
+    """Return whether a rule allows no operands but those that it names: the program fetches,
+    installs, contacts or runs them, or is not known."""
+    if name in _PLACES.take_targets | _PLACES.reach_hosts:
+        return True
+    if rule[:2] == ("git", "push") and any(word[0] != "-" for word in rule[2:] if word):
+        return False  # it names the remote, and what is pushed leads nowhere
+    verb = verb_table(name, rule)
+    if verb is None:
+        return name not in KINDS.plain_words
+    return verb.exact or (verb.asked and rule[1:2] == ("compose",))
+
+
 def stray(
     words: tuple[str, ...], rule: tuple[str, ...], leads: Leads | None, folder: str | None
 ) -> str:
@@ -258,9 +279,11 @@ def stray(
 
     What stands in a star's place must also be one where it leads to, as far as that is known.
     """
-    named = _named(rule)
-    if not named:
-        return ""
+    if at := inner_program(rule):
+        words, rule = words[at:], rule[at:]
+    named, name = _named(rule), base_name(rule[0])
+    if not named and not _names_all(name, rule):
+        return _outside(name, words, len(rule), leads, folder)
     for one in _operands(words, len(rule)):
         if not _is_one(one, named):
             return one
@@ -276,6 +299,25 @@ def stray(
                     return f"{one}, which leads to {path}"
     if leads.below:
         return f"{leads.below[0]}, to which a link leads"
+    return ""
+
+
+def _outside(
+    name: str, words: tuple[str, ...], covered: int, leads: Leads | None, folder: str | None
+) -> str:
+    """Return the first operand behind so many words that is a path out of the folder; "" where
+    there is none. Words of a program that only says them are none."""
+    if leads is None or name in KINDS.plain_words:
+        return ""
+    skipped = operand_places(name, words)[:1] if name in _PLACES.pattern_first else []
+    skipped = [words[at] for at in skipped if at >= covered]
+    for word in _operands(words, covered):
+        if word in skipped or "://" in word:
+            continue
+        known = f"{leads.home}{word[1:]}" if word.startswith("~/") else word
+        for path in leads.of(known):
+            if path != "/dev/null" and (folder is None or not is_within(path, folder)):
+                return word
     return ""
 
 

@@ -17,6 +17,7 @@ _NUMBERED = re.compile(r"[0-9.]*(?:-[0-9.]+)?$")
 _OPTION = re.compile(r"(--?[^:?*]*)([:?]?)(.*)", re.DOTALL)
 _NUMBER = re.compile(r"[-+]?[0-9]+")
 _EVERYWHERE = frozenset({"--help", "--version"})
+_HARMLESS = _EVERYWHERE | {"-", "--"}
 _PLAIN = ProgramTable()
 
 
@@ -139,7 +140,9 @@ def unknown_option(
     """
     entry = entry_of(name)
     if entry is None:
-        return ""
+        others = (word for at, word in enumerate(words) if at not in named)
+        odd = next((one for one in others if one[:1] == "-" and one not in _HARMLESS), "")
+        return f"{odd} is not known to be harmless: tapui does not know {name}" if odd else ""
     try:
         _Walk(entry, words, named, expanding).go()
     except _UnknownError as unknown:
@@ -155,6 +158,16 @@ def operand_places(name: str, words: tuple[str, ...]) -> list[int]:
     walk = _Walk(entry, words, frozenset(range(len(words))), frozenset())
     walk.go()
     return walk.operands
+
+
+def verb_table(name: str, words: tuple[str, ...]) -> ProgramTable | None:
+    """Return what is known of the verb in a command; None of a program that is not known."""
+    entry = entry_of(name)
+    if entry is None:
+        return None
+    walk = _Walk(entry, words, frozenset(range(len(words))), frozenset())
+    walk.go()
+    return walk.verb.table
 
 
 class _UnknownError(Exception):
@@ -173,6 +186,7 @@ class _Walk:
     ) -> None:
         self._program = entry
         self._entry = entry
+        self.verb = entry
         self._words = words
         self._named = named
         self._expanding = expanding
@@ -212,7 +226,7 @@ class _Walk:
         if not behind and (verb := verbs.get(word)) is not None and word != "--":
             if verb.table.asked and not is_named:
                 raise _UnknownError(f"{verb.name} does what the rule does not name")
-            self._entry = verb
+            self._entry = self.verb = verb
             self._asked.append(verb.table.asked_words)
             return
         self.operands.append(at)

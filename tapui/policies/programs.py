@@ -159,6 +159,15 @@ def _script(words: tuple[str, ...], covered: int) -> str:
     return "runs code out of its words" if words[1].startswith("-") else ""
 
 
+def inner_program(words: tuple[str, ...]) -> int:
+    """Return the place of the program that a launcher, or `python -m`, runs; 0 where there is none
+    behind it."""
+    sizes = [len(one) for one in KINDS.launchers if words[: len(one)] == one]
+    if runs_scripts(base_name(words[0])) and words[1:2] == ("-m",):
+        sizes.append(2)
+    return next((size for size in sizes if size < len(words)), 0)
+
+
 def scripts_within(words: tuple[str, ...]) -> list[str]:
     """Return the words that a shell, or a program that runs others, may run as a text."""
     names = {base_name(word) for word in words[:_MOST_WORDS]}

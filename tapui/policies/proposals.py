@@ -106,23 +106,18 @@ def _of_words(
 def _told(words: tuple[str, ...]) -> int | None:
     """Return how many words are the program and its verb: two of `npm ci`, three of
     `gh pr list`; None where that is not known, or is all of them."""
-    from tapui.policies.options import verb_size
-    from tapui.policies.programs import base_name
+    from tapui.policies.leads import reads_alone
+    from tapui.policies.options import entry_of, verb_size
+    from tapui.policies.programs import base_name, inner_program
 
-    known = verb_size(base_name(words[0]), words)
+    at = inner_program(words)
+    name, inner = base_name(words[at]), words[at:]
+    known = verb_size(name, inner)
     if known is not None:
-        return known or None
-    # Only words of letters are taken for verbs, not `build` in `rm build`. A program that is not
-    # known may have groups of verbs: behind two of its words nothing may follow but options.
-    verbs = [_is_verb(word) for word in words[1:3]]
-    if verbs == [True, True]:
-        return None
-    taken = 2 if verbs[:1] == [True] else 1
-    return None if taken == 1 < len(words) else taken
-
-
-def _is_verb(word: str) -> bool:
-    return word.isascii() and word.replace("-", "").replace(":", "").isalpha() and word[0] != "-"
+        return at + known if known else None
+    # Of a program that is not known, anything may be a verb.
+    is_plain = entry_of(name) is not None and (at > 0 or reads_alone(name) or len(words) == 1)
+    return at + 1 if is_plain else None
 
 
 def _joined(words: tuple[str, ...]) -> str:

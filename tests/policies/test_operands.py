@@ -41,6 +41,25 @@ docker-compose up web: up web evil
 chmod +x ev.sh: +x ev.sh -R /tmp | +x ev.sh x.tar
 chown me a: me a b
 kill 99999: 99999 1
+git push: push origin | push -u vendor/x.git HEAD
+git clone: clone https://x.test/y
+npm install: install left-pad
+pip install -r a.txt: install -r a.txt evil
+make: test | -k deploy
+make -C web: -C web test
+make CC=*: CC=gcc all
+docker compose up: compose up web
+docker compose -f a/b.yml up: compose -f a/b.yml up -d web
+curl -sS: -sS http://evil.test
+python scripts/check.py: scripts/check.py a b
+frob build: build a
+frob: build
+npx frob: frob x
+cat: a /etc/hostname | ../x | ~/x
+git log: log -- /etc
+ls: -la /
+python -m pytest: -m pytest /tmp/x_test.py
+grep -r x: -r x /etc
 """
 FREE = """
 cat docs/*: docs/a.txt docs/b.txt | docs/a -n | docs/a -n docs/b.md | docs/a docs/*.md
@@ -52,23 +71,20 @@ grep x docs/*: x docs/a docs/b -n -A 3
 curl http://a.test/*: http://a.test/x http://a.test/y -sS | http://a.test/x -so /dev/null
 go test ./pkg/*: test ./pkg/a ./pkg/b -run TestX -count=1
 pytest tests/unit: tests/unit -q -k name
-python scripts/check.py: scripts/check.py --fast a b
 python -m pytest tests/unit: -m pytest tests/unit -q
 python -m pytest: -m pytest a b
 ./gradlew test: test --info
 git -C web status: -C web status -s docs
-make -C web: -C web test lint
-make CC=*: CC=gcc all
-docker compose -f a/b.yml up: compose -f a/b.yml up -d web
-cat: a /etc/hostname
+cat: a docs/../b ./c
 rm: a b
-frob build: build a b
 git log main: log main docs
 git push origin: push origin main
-make: test deploy
+make: -j4
 make test: test -k -j4
 mvn test: test -q
-docker compose up: compose up web db
+docker compose logs: compose logs -f web
+frob *: a b
+grep: /api src | -rn /api src
 kill 99999: 99999 -9
 npm test: test -- docs/a docs/b
 """

@@ -16,7 +16,8 @@ git diff: --stat | HEAD~1 -- src | --cached --name-only | -U3 main...HEAD | -w -
 git show: HEAD --stat | HEAD:README.md | --name-only abc
 git fetch: origin main | --prune --all | -p --tags | --depth 1 origin | -q
 git pull: --rebase | --ff-only origin main
-git push: origin HEAD:main | origin main | -u origin feature/x | --dry-run | --tags
+git push: --dry-run | --tags
+git push origin: HEAD:main | main | feature/x -u
 git commit: -m 'a message' | -am 'x' | --amend --no-edit | -m x --all
 git branch: -a | -vv | --show-current | feature/x
 git add: . | -A | src/a.py b.py | -u
@@ -28,11 +29,13 @@ npm: ci | test | view left-pad | ls --depth=0 | outdated | --version
 npm ci: --silent | --no-audit --no-fund
 npm test: -- --runInBand | -- src/a.test.ts -t name | --silent | --workspace=web | -- --coverage
 npm run build: --silent | -- --watch
-npm install: left-pad | --save-dev typescript | --no-audit
+npm install: --no-audit
+npm install left-pad: --save-dev
 pnpm test: --run | --filter @acme/gateway | -- --runInBand | src/a.test.ts
 pnpm: test | ls | why left-pad
 yarn test: --watch=false | src
-make: -j4 all | -j 4 | -k test | -n | -s lint | test -B
+make: -j4 | -k | -n
+make test: -j4 | -k | -s | -B
 tar: -xzf a.tgz | xzf a.tgz | tf a.tar | -czf out.tgz dir | -tvf a.tar | --list -f a.tar
 zip: -r out.zip dir | -rq out.zip dir
 unzip: -l a.zip | a.zip | -q a.zip
@@ -47,10 +50,10 @@ tail: -f a | -n +3 a | -100 a
 wc: -l a b
 diff: -u a b | -r a b | --color a b | -U5 a b
 jq: .env x | .a.env x | '.environment' x | -r .name package.json | '.a[] | .b' x | -n 1 | -c .
-curl: -sS https://x.test/a | -fsSL https://x.test | -I https://x.test | -so /dev/null -w
-    '%{http_code}' x.test
-wget: -q https://x.test/a | -qO- https://x.test/a | --spider x.test
-rsync: -avz a/ b/ | -n a b
+curl https://x.test/*: https://x.test/a -sS | https://x.test/ -fsSL | https://x.test/ -I |
+    https://x.test/ -so /dev/null -w '%{http_code}'
+wget https://x.test/a: -q | -qO- | --spider
+rsync a b: -avz | -n
 cargo test: -p x | --workspace | -- --nocapture | foo -- --test-threads=1 | --release --lib
 cargo: build --release | check | clippy -- -D warnings | fmt --check | fmt -- --check | tree
 go test: ./... | -v -run TestX ./pkg | -count=1 -race ./... | -short -timeout 30s ./...
@@ -62,7 +65,8 @@ python -m pytest: -q -x tests/foo.py | -k name
 python -m unittest: -v tests.test_x | discover -s tests
 python3 -m pip list: --outdated
 pip: list | show requests | --version | freeze
-pip install: requests | -r requirements.txt | -U pip | -e .
+pip install: -r requirements.txt
+pip install requests: -U
 uv: sync | lock | tree | pip list
 uv run pytest: -q -x tests/foo.py
 uv run ruff check: --fix src
@@ -75,16 +79,16 @@ npx eslint: . --fix | --ext .ts src
 npx jest: src/a.test.ts --coverage | -t name
 docker: ps -a | images | logs -f --tail 50 web | inspect x | compose ps | compose logs -f web
 docker compose: ps | logs --tail=5 web
-docker compose up: -d | -d --build web
+docker compose up: -d | -d --build
 kubectl: get pods -n x -o wide | describe pod x | logs -f x --tail=5 | get svc -A | get pod x -o
     jsonpath='{.a}'
 kubectl get: pods | pods -l app=x -w
 gh: pr list | pr view 5 --json title | run list -L 3 | issue list --state open | run view 5
     --log-failed
 gh pr: list --limit 5 | view 12 --comments | diff 12 | checks
-mvn: -q test | -B -DskipTests package | clean install | -Dtest=Foo test | -pl web -am test
-./gradlew: test --info | build -x test | :app:test --tests Foo
-tox: -e py311 | -e lint -- -q tests
+mvn test: -q | -B -DskipTests | -Dtest=Foo | -pl web -am
+./gradlew test: --info | -x lint | --tests Foo
+tox: -e py311 | -e lint
 nox: -s tests | -s tests -- -q -x
 cp: -r a b | a b
 rm: build/out.o | -rf build
@@ -92,7 +96,7 @@ mkdir: -p a/b
 ls: *.py src/[ab].ts
 cat: *.md
 test: -f x | -n x | a = b | -d src -a -r src
-kill: -9 123 | 123
+kill 123: -9
 date: +%s | -u +%F | -d yesterday
 ps: aux | -ef | -o pid,cmd
 """
@@ -313,15 +317,15 @@ def test_a_rule_that_spells_an_option_out_names_it() -> None:
         ("git -C /x status", "-s"),
         ("git fetch --upload-pack=x", "origin"),
         ("git fetch --upload-pack x", "origin"),
-        ("make -C web", "test -j4"),
-        ("make -Cweb", "test"),
-        ("make CC=*", "all"),
-        ("make CC=clang", "all"),
+        ("make -C web test", "-j4"),
+        ("make -Cweb test", ""),
+        ("make CC=* all", ""),
+        ("make CC=clang all", ""),
         ("tar -xzf a.tgz -C out", "--strip-components=1"),
         ("docker compose -f a.yml up", "-d"),
-        ("git clone", "https://x.test/y z"),
+        ("git clone https://x.test/*", ""),
         ("cargo test --manifest-path web/Cargo.toml", "-q"),
-        ("frob --x", "--y z"),
+        ("frob --x --y z", ""),
         ("git frob", "x"),
         ("git config user.name", ""),
     ):

@@ -117,7 +117,7 @@ def test_what_was_denied_once_in_any_folder_is_not_suggested() -> None:
 def test_what_is_never_suggested(command: str) -> None:
     told = times(50, command)
     assert not any(not rule.is_exact for one in of(told) for rule in one.rules)
-    if command not in ("unknown-program build", "echo $X"):
+    if not command.startswith("unknown-program"):
         assert of(told) == []
 
 

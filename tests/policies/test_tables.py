@@ -23,7 +23,7 @@ OF_OPTIONS = {"building", "files", "git", "network", "node"}
 
 
 def test_each_file_is_read() -> None:
-    assert TEXTS.keys() == OF_OPTIONS | {"programs", "same_effect", "leads"}
+    assert TEXTS.keys() == OF_OPTIONS | {"programs", "same_effect", "leads", "suggestions"}
     known = [path for name in OF_OPTIONS for path in read(TableFile(name))]
     assert len(known) == len(set(known)) == sum(map(len, KNOWN.values()))
     assert all(entry_of(program) is not None for program in KNOWN)

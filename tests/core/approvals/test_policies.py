@@ -156,7 +156,7 @@ def test_rules_that_are_new_answer_what_waits(ruled: Scene) -> None:
 def test_the_port_of_the_sessions_own_program_is_guarded(talk: Conversation) -> None:
     host = talk.host()
     host.open("s1", ports=[18282])
-    talk.rules(*allow("curl"), ports=[9400])
+    talk.rules(*allow("curl http://localhost:*"), ports=[9400])
     asks(host, "curl http://localhost:18282/", "r1")
     asks(host, "curl http://localhost:9400/", "r2")
     asks(host, "curl http://localhost:8080/", "r3")
@@ -168,7 +168,7 @@ def test_ports_of_programs_that_are_only_seen_are_guarded_while_they_are(
 ) -> None:
     host, other = talk.host(), talk.host()
     host.open("s1")
-    talk.rules(*allow("curl"))
+    talk.rules(*allow("curl http://localhost:*"))
     other.say(type="sessions.unattached", unattached=[], ports=[18283, 18284])
     asks(host, "curl http://localhost:18283/", "r1")
     assert answers(host) == []
