@@ -309,10 +309,10 @@ def _outside(
     there is none. Words of a program that only says them are none."""
     if leads is None or name in KINDS.plain_words:
         return ""
-    skipped = operand_places(name, words)[:1] if name in _PLACES.pattern_first else []
-    skipped = [words[at] for at in skipped if at >= covered]
+    first = operand_places(name, words)[:1] if name in _PLACES.pattern_first else []
+    patterns = [words[at] for at in first if at >= covered]
     for word in _operands(words, covered):
-        if word in skipped or "://" in word:
+        if word in patterns or "://" in word:
             continue
         known = f"{leads.home}{word[1:]}" if word.startswith("~/") else word
         for path in leads.of(known):

@@ -170,6 +170,11 @@ def verb_table(name: str, words: tuple[str, ...]) -> ProgramTable | None:
     return walk.verb.table
 
 
+def _is_odd(value: str) -> bool:
+    """Return whether a program, or another that it hands a value to, may take that for an option."""
+    return value.startswith("-") and value != "-" and not _NUMBER.fullmatch(value)
+
+
 class _UnknownError(Exception):
     """Something in a command is not known to be harmless."""
 
@@ -257,7 +262,7 @@ class _Walk:
         if not option.is_harmless and not is_named:
             self._refuse(word)
         if value is not None:
-            if not is_named and not self._may_have(option, value):
+            if not is_named and (_is_odd(value) or not self._may_have(option, value)):
                 self._refuse(word)
         elif option.spaced:
             self._value(word, option)
@@ -280,8 +285,7 @@ class _Walk:
         self._at += 1
         if at in self._named:
             return
-        is_odd = value.startswith("-") and value != "-" and not _NUMBER.fullmatch(value)
-        if is_odd or not option.is_harmless or at in self._expanding:
+        if _is_odd(value) or not option.is_harmless or at in self._expanding:
             self._refuse(f"{word} {value}")
         if not self._may_have(option, value):
             self._refuse(f"{word} {value}")

@@ -101,6 +101,17 @@ date: +%s | -u +%F | -d yesterday
 ps: aux | -ef | -o pid,cmd
 """
 ASKED = """
+npm test: -- --filter=./docs/evil.js | -- --project /tmp/t.json | -- --changedSince=--output=/x
+jest: --filter ./e.js | --filter=./e.js | --changedSince=--output=/x
+yarn test: --filter=./e.js
+pnpm test: -- --filter=./e.js
+yq: -s '"src/auth.py"' d.yml
+tsc: -p /elsewhere/tsconfig.json | --project=/elsewhere/tsconfig.json
+cmake: --graphviz=/x/y . | --graphviz=y .
+lz4: a b
+apt-get update: -o APT::Update::Pre-Invoke::=x
+prove: -e x t | t
+rspec: -r ./e.rb
 git: --git-dir=/x status | -C /tmp status | -c a=b status | --exec-path=/x status | frobnicate |
     clone x | config a b | bisect run x | submodule foreach x | remote add a b | --paginate log
     | help status
