@@ -272,20 +272,27 @@ def _names_all(name: str, rule: tuple[str, ...]) -> bool:
 
 
 def stray(
-    words: tuple[str, ...], rule: tuple[str, ...], leads: Leads | None, folder: str | None
+    words: tuple[str, ...],
+    rule: tuple[str, ...],
+    places: Iterable[int],
+    leads: Leads | None,
+    folder: str | None,
 ) -> str:
-    """Return the first operand behind a rule's words that the rule does not name; "" where there
-    is none, or where the rule holds no operand.
+    """Return the first operand beside a rule's words, which stand at `places`, that the rule does
+    not name; "" where there is none, or where the rule holds no operand.
 
     What stands in a star's place must also be one where it leads to, as far as that is known.
     """
-    if at := inner_program(rule):
-        words, rule = words[at:], rule[at:]
+    start = inner_program(rule)
+    words, rule = words[start:], rule[start:]
+    covered = frozenset(at - start for at in places)
     named, name = _named(rule), base_name(rule[0])
     if not named and not _names_all(name, rule):
-        return _outside(name, words, len(rule), leads, folder)
-    for one in _operands(words, len(rule)):
-        if not _is_one(one, named):
+        return _outside(name, words, covered, leads, folder)
+    patterns = _patterns(name, words) if "*" in named else ()
+    for one in _operands(words, covered):
+        forms = (one, _plain(one, folder))
+        if one not in patterns and not any(_is_one(form, named) for form in forms):
             return one
     if leads is None or not any("*" in one for one in named):
         return ""
@@ -303,14 +310,17 @@ def stray(
 
 
 def _outside(
-    name: str, words: tuple[str, ...], covered: int, leads: Leads | None, folder: str | None
+    name: str,
+    words: tuple[str, ...],
+    covered: frozenset[int],
+    leads: Leads | None,
+    folder: str | None,
 ) -> str:
-    """Return the first operand behind so many words that is a path out of the folder; "" where
+    """Return the first operand beside the covered words that is a path out of the folder; "" where
     there is none. Words of a program that only says them are none."""
     if leads is None or name in KINDS.plain_words:
         return ""
-    first = operand_places(name, words)[:1] if name in _PLACES.pattern_first else []
-    patterns = [words[at] for at in first if at >= covered]
+    patterns = _patterns(name, words)
     for word in _operands(words, covered):
         if word in patterns or "://" in word:
             continue
@@ -321,15 +331,33 @@ def _outside(
     return ""
 
 
+def _patterns(name: str, words: tuple[str, ...]) -> list[str]:
+    """Return the word that is a pattern, or a text of the program's own language, if any."""
+    if name not in _PLACES.pattern_first:
+        return []
+    return [words[at] for at in operand_places(name, words)[:1]]
+
+
+def _plain(path: str, folder: str | None) -> str:
+    """Return a path in the folder as a rule has it, without the folder or `./` before it; "" for
+    the folder itself, which only a star may stand for."""
+    if folder is not None and is_within(path, folder):
+        return path[len(folder) + 1 :]
+    return "" if path == "." else path.removeprefix("./")
+
+
 def _is_one(word: str, named: Sequence[str]) -> bool:
     return any(word_fits(one, word) for one in named)
 
 
-def _operands(words: tuple[str, ...], covered: int) -> Iterator[str]:
-    """Yield the operands behind so many words, and values of options that are or may be such."""
+def _operands(words: tuple[str, ...], covered: frozenset[int]) -> Iterator[str]:
+    """Yield the operands beside the covered words, and values of options that are or may be
+    such."""
     name = base_name(words[0])
     places = frozenset(operand_places(name, words))
-    for at in range(covered, len(words)):
+    for at in range(1, len(words)):
+        if at in covered:
+            continue
         word, option = words[at], words[at] if words[at].startswith("-") else words[at - 1]
         if at in places:
             yield word
@@ -346,4 +374,4 @@ def _operands(words: tuple[str, ...], covered: int) -> Iterator[str]:
 
 
 def _may_leave(value: str) -> bool:
-    return "/" in value or value.startswith((".", "~"))
+    return "/" in value or value in (".", "..") or value.startswith("~")

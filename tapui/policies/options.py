@@ -160,6 +160,18 @@ def operand_places(name: str, words: tuple[str, ...]) -> list[int]:
     return walk.operands
 
 
+def plain_places(name: str, words: tuple[str, ...]) -> list[int]:
+    """Return the places of the program, its verbs and operands before `--`: of words that are no
+    options, and no values of known ones."""
+    entry = entry_of(name)
+    if entry is None:
+        return [0]
+    walk = _Walk(entry, words, frozenset(range(len(words))), frozenset())
+    walk.go()
+    end = words.index("--") if "--" in words else len(words)
+    return [0, *sorted(at for at in (*walk.verbs, *walk.operands) if at < end)]
+
+
 def verb_table(name: str, words: tuple[str, ...]) -> ProgramTable | None:
     """Return what is known of the verb in a command; None of a program that is not known."""
     entry = entry_of(name)
@@ -171,7 +183,7 @@ def verb_table(name: str, words: tuple[str, ...]) -> ProgramTable | None:
 
 
 def _is_odd(value: str) -> bool:
-    """Return whether a program, or another that it hands a value to, may take that for an option."""
+    """Return whether a program may take a value for an option, or one that it hands it to."""
     return value.startswith("-") and value != "-" and not _NUMBER.fullmatch(value)
 
 
@@ -200,6 +212,7 @@ class _Walk:
         self._seen = 0
         self.operands: list[int] = []
         """Places of words that are no options, no values of known ones, and no verbs."""
+        self.verbs: list[int] = []
 
     def go(self) -> None:
         """Go through all of them. Raises `_UnknownError`."""
@@ -232,6 +245,7 @@ class _Walk:
             if verb.table.asked and not is_named:
                 raise _UnknownError(f"{verb.name} does what the rule does not name")
             self._entry = self.verb = verb
+            self.verbs.append(at)
             self._asked.append(verb.table.asked_words)
             return
         self.operands.append(at)

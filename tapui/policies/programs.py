@@ -9,7 +9,8 @@ import re
 
 import msgspec
 
-from tapui.policies.options import unknown_option
+from tapui.policies.options import plain_places, unknown_option
+from tapui.policies.rules import starred, word_fits
 from tapui.policies.tables import PhraseList, WordList, WordSet, read
 
 
@@ -50,6 +51,7 @@ LAUNCHING: dict[str, set[str]] = {}
 for _one in (*KINDS.launchers, *KINDS.launching):
     if len(_one) > 1 and _one[0] != "git" and _one[0] not in KINDS.containers:
         LAUNCHING.setdefault(_one[0], set()).add(_one[-1])
+_WORD_BY_WORD = KINDS.runners | KINDS.change_the_shell | KINDS.take_a_script
 _ONLY_TOLD = frozenset({"--version", "-V", "-v", "--help", "-h"})
 _INPUTS = frozenset({"-", "-s", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _MOST_WORDS = 64
@@ -166,6 +168,46 @@ def inner_program(words: tuple[str, ...]) -> int:
     if runs_scripts(base_name(words[0])) and words[1:2] == ("-m",):
         sizes.append(2)
     return next((size for size in sizes if size < len(words)), 0)
+
+
+def aligned(words: tuple[str, ...], rule: tuple[str, ...]) -> tuple[int, ...] | None:
+    """Return the places of words that a rule's words stand for, where harmless options stand
+    between these; None where they do not so.
+
+    Programs that run others are only taken word by word, and so are rules with options.
+    """
+    start = inner_program(words)
+    inner = words[start:]
+    name = base_name(inner[0])
+    if any(word[:1] == "-" for word in rule[start:]) or rule[:start] != words[:start]:
+        return None
+    if name in _WORD_BY_WORD or runs_scripts(name):
+        return None
+    plain = plain_places(name, inner)
+    others = tuple(inner[at] for at in plain)
+    if any(others[: len(launcher)] == launcher for launcher in KINDS.launchers):
+        return None
+    wanted = rule[start:]
+    if len(others) < len(wanted) or not all(map(word_fits, wanted, others)):
+        return None
+    return (*range(start), *(start + at for at in plain[: len(wanted)]))
+
+
+def unknown_beside(
+    words: tuple[str, ...],
+    places: tuple[int, ...],
+    rule: tuple[str, ...],
+    expanding: frozenset[int],
+) -> str:
+    """Say which option is not known to be harmless beside the words at places, which are a rule's;
+    "" where all are."""
+    start = inner_program(words)
+    stars = starred(rule)
+    named = frozenset(at for number, at in enumerate(places) if number not in stars)
+    inner = words[start:]
+    return unknown_option(
+        base_name(inner[0]), inner, _behind(named, start), _behind(expanding, start)
+    )
 
 
 def scripts_within(words: tuple[str, ...]) -> list[str]:

@@ -8,6 +8,8 @@ from tapui.policies.requests import AskedFor
 from tapui.policies.rules import PolicyRule, RuleKind, pattern_fault, url_parts
 
 if TYPE_CHECKING:
+    from tapui.policies.commands import CommandPart
+    from tapui.policies.leads import Leads
     from tapui.policies.verdicts import Judgement
 
 _MOST_RULES = 8
@@ -79,45 +81,47 @@ def _of_shell(asked: AskedFor, folder: str) -> list[ProposedRule]:
     command = parsed(asked.subject)
     if command.doubts or len(command.parts) > _MOST_RULES:
         return []
-    found = (_of_words(part.words, part.expanding, folder) for part in command.parts)
+    found = (_of_part(part, asked.leads, folder) for part in command.parts)
     return list(dict.fromkeys(one for one in found if one is not None))
 
 
-def _of_words(
-    words: tuple[str, ...], expanding: frozenset[int], folder: str
-) -> ProposedRule | None:
-    """Return the rule for a program and its verb; word for word where that hides more.
+def _of_part(part: "CommandPart", leads: "Leads | None", folder: str) -> ProposedRule | None:
+    """Return the rule for a part without its options; word for word where that hides more.
 
-    None where not even that would allow the command.
+    None where not even that would allow the part.
     """
-    from tapui.policies.programs import escape, is_destructive
+    from tapui.policies.programs import is_destructive
+    from tapui.policies.verdicts import obstacle
 
-    if words[0] == "cd":
+    if part.words[0] == "cd":
         return ProposedRule("shell", "cd", folder)
-    taken = None if is_destructive(words[0]) else _told(words)
-    is_seen = taken is not None and not any("*" in word for word in words[:taken])
-    if taken is not None and is_seen and not escape(words, taken, expanding):
-        return ProposedRule("shell", _joined(words[:taken]), folder)
-    if escape(words, len(words), expanding) or any("*" in word for word in words):
-        return None  # a star in a rule would stand for more than was seen
-    return ProposedRule("shell", _joined(words), folder, is_exact=True)
+    exact = ProposedRule("shell", _joined(part.words), folder, is_exact=True)
+    told = None if is_destructive(part.words[0]) else _told(part.words)
+    wide = [] if told is None else [ProposedRule("shell", _joined(told), folder)]
+    for rule in (*wide, exact):
+        # A star in a rule would stand for more than was seen.
+        if "*" not in rule.pattern and obstacle(part, rule.as_rule(), leads, folder) == "":
+            return rule
+    return None
 
 
-def _told(words: tuple[str, ...]) -> int | None:
-    """Return how many words are the program and its verb: two of `npm ci`, three of
-    `gh pr list`; None where that is not known, or is all of them."""
+def _told(words: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Return the program with its verb: `npm ci`, `gh pr list`; with its operands, where it has no
+    verbs and does more than to read; None where only all words together say what it does."""
     from tapui.policies.leads import reads_alone
-    from tapui.policies.options import entry_of, verb_size
+    from tapui.policies.options import entry_of, plain_places, verb_size
     from tapui.policies.programs import base_name, inner_program
 
-    at = inner_program(words)
-    name, inner = base_name(words[at]), words[at:]
-    known = verb_size(name, inner)
-    if known is not None:
-        return at + known if known else None
-    # Of a program that is not known, anything may be a verb.
-    is_plain = entry_of(name) is not None and (at > 0 or reads_alone(name) or len(words) == 1)
-    return at + 1 if is_plain else None
+    start = inner_program(words)
+    inner = words[start:]
+    name = base_name(inner[0])
+    if entry_of(name) is None:
+        return None  # anything may be a verb
+    plain = tuple(inner[at] for at in plain_places(name, inner))
+    size = verb_size(name, plain)
+    if size is None:
+        size = 1 if reads_alone(name) else len(plain)
+    return (*words[:start], *plain[:size]) if size else None
 
 
 def _joined(words: tuple[str, ...]) -> str:

@@ -4,9 +4,8 @@ What the administrator's file says of something goes before what the other files
 request is only allowed when each of its parts is, and when nothing speaks against it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from tapui.policies import rules as patterns
@@ -18,6 +17,7 @@ from tapui.wire.subjects import RuleEffect
 if TYPE_CHECKING:
     from tapui.policies.command_meaning import Meant
     from tapui.policies.commands import CommandPart
+    from tapui.policies.leads import Leads
 
 _FIRST: dict[RuleEffect, int] = {"deny": 0, "ask": 1, "allow": 2}
 _HEAD = 200
@@ -171,7 +171,6 @@ def _of_command(
 ) -> Judgement:
     from tapui.policies.command_meaning import means
     from tapui.policies.commands import parsed
-    from tapui.policies.leads import stray
 
     if asked.is_powershell:
         return _of_powershell(asked, rules, guards)
@@ -179,9 +178,9 @@ def _of_command(
     strict = [one for one in rules if one.effect != "allow"]
     allowing = [one for one in rules if one.effect == "allow" and one.source != "session"]
     moves = any(part.words[:1] and part.words[0] in _MOVES for part in command.parts)
-    strays = partial(stray, leads=asked.leads, folder=folder)
     judged = {
-        one: _of_part(one, strict, allowing, strays, moves=moves) for one in set(command.parts)
+        one: _of_part(one, strict, allowing, asked.leads, folder, moves=moves)
+        for one in set(command.parts)
     }
     parts = [judged[one] for one in command.parts]
     sure, suspects = _meant(asked.subject, strict)
@@ -237,23 +236,19 @@ def _of_part(
     part: "CommandPart",
     strict: list[PolicyRule],
     allowing: list[PolicyRule],
-    strays: Callable[[tuple[str, ...], tuple[str, ...]], str],
+    leads: "Leads | None",
+    folder: str | None,
     *,
     moves: bool,
 ) -> JudgedPart:
     from tapui.policies.command_meaning import means
-    from tapui.policies.programs import escape
 
     fitting = [one for one in strict if means(part.words, one.words)]
     why = ""
     for one in allowing:
-        if not patterns.begins(part.words, one.words, is_exact=one.is_exact):
+        hidden = obstacle(part, one, leads, folder)
+        if hidden is None:
             continue
-        if word := strays(part.words, one.words):
-            hidden = f"the rule “{one.pattern}” does not name {word}"
-        else:
-            stars = patterns.starred(one.words)
-            hidden = escape(part.words, len(one.words), part.expanding, stars)
         if not hidden and moves and one.folder is not None and part.words[0] not in _MOVES:
             hidden = "the command changes its folder before"
         if hidden:
@@ -262,6 +257,34 @@ def _of_part(
             fitting.append(one)
     rule = _best(fitting)
     return JudgedPart(part.text, rule, "" if rule else why, part.redirections, part.writes)
+
+
+def obstacle(
+    part: "CommandPart", rule: PolicyRule, leads: "Leads | None", folder: str | None
+) -> str | None:
+    """Say what keeps a rule from allowing a part, "" for nothing; None where it is about another
+    command."""
+    from tapui.policies.leads import stray
+    from tapui.policies.programs import aligned, escape, unknown_beside
+
+    words, whole = part.words, rule.words
+    wanted = whole
+    if not patterns.begins(words, wanted, is_exact=rule.is_exact):
+        if rule.is_exact:
+            return None
+        # A star at the end stands for any number of operands.
+        wanted = whole[:-1] if len(whole) > 1 and whole[-1] == "*" else whole
+    if patterns.begins(words, wanted, is_exact=False):
+        places: tuple[int, ...] = tuple(range(len(wanted)))
+        hidden = escape(words, len(wanted), part.expanding, patterns.starred(wanted))
+    elif (found := aligned(words, wanted)) is not None:
+        places = found
+        hidden = unknown_beside(words, places, wanted, part.expanding)
+    else:
+        return None
+    if word := stray(words, whole, places, leads, folder):
+        return f"the rule “{rule.pattern}” does not name {word}"
+    return hidden
 
 
 def _disagreement(asked: AskedFor, parts: Sequence["CommandPart"]) -> str:

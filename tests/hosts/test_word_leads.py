@@ -24,7 +24,7 @@ from tests.rig.waiting import HUNG
 FREELY = allow(
     *("cat", "cp", "rsync", "tar", "grep", "mv", "ln", "install", "unzip", "patch", "cpio", "rm"),
     *("cd", "ls", "dd", "tee", "touch", "wc", "diff", "rg", "scp", "frob", "find", "git apply"),
-    *("git log", "npm ci", "curl", "7z", "git", "zip"),
+    *("git log", "npm ci", "curl", "7z", "git", "zip", "rsync *", "curl *", "scp *", "frob *"),
 )
 DOCS = allow("cat docs/*", "touch docs/*", "cat ./docs/*", "cd")
 
@@ -206,15 +206,8 @@ HARMLESS = [
     "cat docs/a.txt",
     "cat docs/*.txt",
     "cat docs/*.md package.json",
-    "cat /etc/hostname",
-    "cat docs/lnk",
     "ls",
-    "ls ~",
-    "ls /",
-    "ls -la ../..",
-    "cd ~",
     "cd docs && cat a.txt",
-    "cd .. && ls",
     "find . -name '*.py'",
     "grep -rn one .",
     "grep -rn one docs package.json",
@@ -222,13 +215,11 @@ HARMLESS = [
     "rg -L one build",
     "diff -r build packages",
     "zip -r x.zip build",
-    "cat /proc/meminfo",
     "cat /dev/null",
     "rg one",
     "cp -r docs/sub build",
     "cp -r docs new",
     "cp docs/a.txt .",
-    "cp docs/a.txt /var",
     "rsync -a docs/sub/ build/",
     "tar xf h.tar -C build",
     "tar tf h.tar",
@@ -263,6 +254,25 @@ def test_nothing_that_may_write_configuration_is_allowed(work: Path, text: str) 
 def test_what_leads_nowhere_else_is_allowed(work: Path, text: str) -> None:
     found = verdict(text, [*FREELY, *allow("mkdir", "tar xf h.tar -C build")], work)
     assert found.effect == "allow", found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "cat /etc/hostname",
+        "cat docs/lnk",
+        "ls ~",
+        "ls -la ../..",
+        "cd ~",
+        "cd .. && ls",
+        "cat /proc/meminfo",
+        "cp docs/a.txt /var",
+    ],
+)
+def test_paths_out_of_the_folder_are_asked(work: Path, text: str) -> None:
+    found = verdict(text, FREELY, work)
+    assert found.effect is None
+    assert "does not name" in "".join(part.why for part in found.parts)
 
 
 @pytest.mark.parametrize(

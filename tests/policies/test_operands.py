@@ -113,6 +113,60 @@ def test_what_it_names_and_harmless_options_may_follow(rule: str, command: str) 
     assert found.effect == "allow", found
 
 
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("git log", "git --no-pager log -5"),
+        ("npm test", "npm --silent test"),
+        ("npm run build", "npm -s run build"),
+        ("cargo test", "cargo --quiet test"),
+        ("make test", "make -s test"),
+        ("mvn test", "mvn -q test"),
+        ("gradle test", "gradle -q test"),
+        ("ls *", "ls -la src"),
+        ("ls *", "ls"),
+        ("ls *", "ls -la ."),
+        ("cat *", "cat /home/me/src/app/a.txt"),
+        ("pytest *", "pytest -k name tests"),
+        ("pytest *", "pytest ./tests -q"),
+        ("npx jest *", "npx jest -t name src/a.test.ts"),
+        ("python -m pytest *", "python -m pytest -q tests"),
+        ("git commit *", "git commit -m 'a b'"),
+        ("jq *", "jq -r '.a[] | .b' x.json"),
+    ],
+)
+def test_harmless_options_stand_anywhere(rule: str, text: str) -> None:
+    assert on_command(text, allow(rule)).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("git log", "git --no-pager push"),
+        ("git log", "git -c a=b log"),
+        ("git log", "git -C x log"),
+        ("git log", "git --git-dir=x log"),
+        ("git log", "git log2"),
+        ("git log", "git -- log"),
+        ("kubectl get", "kubectl -n x get pods"),
+        ("gh pr list", "gh -R o/r pr list"),
+        ("npm test", "npm --prefix x test"),
+        ("ls *", "ls -la /etc"),
+        ("ls *", "ls .."),
+        ("find *", "find . -exec rm {} +"),
+        ("pytest *", "pytest -p evil tests"),
+        ("git commit *", "git commit -F /etc/passwd"),
+        ("docker exec web *", "docker --x exec web sh"),
+        ("npx *", "npx -y evil"),
+        ("sed *", "sed -n 1,5p x"),
+        ("env *", "env X=1 sh"),
+        ("git log *", "git log --output=x"),
+    ],
+)
+def test_options_that_are_not_known_are_asked_wherever_they_stand(rule: str, text: str) -> None:
+    assert on_command(text, allow(rule)).effect is None
+
+
 def test_the_person_reads_which_word_the_rule_does_not_name() -> None:
     (part,) = on_command("cat docs/a /etc/hostname", allow("cat docs/*")).parts
     assert part.why == "the rule “cat docs/*” does not name /etc/hostname"

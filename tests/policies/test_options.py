@@ -69,13 +69,16 @@ pip install: -r requirements.txt
 pip install requests: -U
 uv: sync | lock | tree | pip list
 uv run pytest: -q -x tests/foo.py
-uv run ruff check: --fix src
+uv run ruff check: src --no-cache
 poetry: install | show --tree
-ruff check: . | --fix src | --select E,F .
+ruff check: . | --diff src | --select E,F .
+ruff check --fix: src
 mypy: src | --strict a.py
-npx prettier: --check . | --write src
+npx prettier: --check .
+npx prettier --write: src
 npx tsc: --noEmit | -p tsconfig.json --noEmit
-npx eslint: . --fix | --ext .ts src
+npx eslint: . | --ext .ts src
+npx eslint --fix: src
 npx jest: src/a.test.ts --coverage | -t name
 docker: ps -a | images | logs -f --tail 50 web | inspect x | compose ps | compose logs -f web
 docker compose: ps | logs --tail=5 web
@@ -101,6 +104,11 @@ date: +%s | -u +%F | -d yesterday
 ps: aux | -ef | -o pid,cmd
 """
 ASKED = """
+ruff check: --fix src
+npx eslint: src --fix
+npx prettier: --write src
+npx jest: -u | --updateSnapshot
+kubectl get pods: --context prod-eu
 npm test: -- --filter=./docs/evil.js | -- --project /tmp/t.json | -- --changedSince=--output=/x
 jest: --filter ./e.js | --filter=./e.js | --changedSince=--output=/x
 yarn test: --filter=./e.js
