@@ -62,6 +62,7 @@ _BREAKS = re.compile(r"[\s;&|()`{}\[\],'\"\\!:]+")
 _SEPARATORS = re.compile(r"[;&|()`{}\n]+")
 _HOLES_OF = re.compile(f"[{HOLE}{QUOTED}]")
 _TEXTS_MOST = 40
+_MODULE = re.compile(r"-m(\S+)")
 _MOST_RUNS = 600
 _MOST_GUESSES = 150
 _MOST_WORDS = 64
@@ -271,6 +272,11 @@ class Meaning:
             if first < len(words):
                 self._command(words[first:], command, shell, writes)
         name = base_name(words[0])
+        if name.startswith("git-") and len(name) > 4:  # as in git's own folder of programs
+            words = ("git", name[4:], *words[1:])
+            name = "git"
+        if INTERPRETER.fullmatch(name) and (joined := _MODULE.match(words[1] if words[1:] else "")):
+            words = (words[0], "-m", joined[1], *words[2:])
         if given := self._aliases.get(name):  # `alias x='rm -r'; x a`, `cp /bin/rm x; ./x a`
             words = (*given, *words[1:])
             name = base_name(words[0])

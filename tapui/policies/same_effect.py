@@ -1,10 +1,12 @@
 """Other words for the same: what a rule that denies or asks means beside its own words."""
 
+import posixpath
 import re
 from fnmatch import fnmatchcase
 
 import msgspec
 
+from tapui.policies.options import entry_of
 from tapui.policies.rules import fits
 from tapui.policies.shell_words import HOLE, QUOTED
 from tapui.policies.tables import PhraseList, WordList, WordSet, read
@@ -74,7 +76,17 @@ def program_names(word: str) -> tuple[str, ...]:
 class Words:
     """A program's words, of which many rules may be asked."""
 
-    __slots__ = ("_is_read", "_letters", "_options", "_set", "holes", "name", "plain", "words")
+    __slots__ = (
+        "_has_paths",
+        "_is_read",
+        "_letters",
+        "_options",
+        "_set",
+        "holes",
+        "name",
+        "plain",
+        "words",
+    )
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words
@@ -87,6 +99,7 @@ class Words:
         self._set = frozenset(rest)
         self.holes = [one for one in rest if HOLE in one or QUOTED in one]
         self._options = [one for one in self._set if one[:1] in ("-", "+") or "=" in one]
+        self._has_paths = any(_PATH_SIGN.search(one) for one in rest)
         self._letters = set("".join(one for one in self._options if _BUNDLE.match(one)))
 
     def has_program(self, pattern: str) -> bool:
@@ -106,12 +119,14 @@ class Words:
             self._read()
         name, at = _named(pattern), 0
         verb = next((one for one in pattern[1:] if not one.startswith("-")), "")
+        entry = entry_of(name)
+        has_verb = entry is None or bool(entry.verbs)
         for wanted in pattern[1:]:
             if _is_option(wanted):
                 if not self._has_option(name, verb, wanted):
                     return False
             else:
-                found = self._place(name, wanted, at)
+                found = self._place(name, wanted, at, is_verb=has_verb and at == 0)
                 if found < 0:
                     return False
                 at = found + 1
@@ -168,13 +183,14 @@ class Words:
             before = one
         return None
 
-    def _place(self, name: str, wanted: str, at: int) -> int:
-        if "*" not in wanted and name not in _TABLES.abbreviate and wanted[:1] not in "/~.":
+    def _place(self, name: str, wanted: str, at: int, *, is_verb: bool = False) -> int:
+        if "*" not in wanted and name not in _TABLES.abbreviate and not self._has_paths:
             same = {wanted, *_VERBS.get((name, wanted), ())} & self._set
             if not same:
                 return -1
         for place in range(at, len(self.plain)):
-            if _is_word(name, wanted, self.plain[place]):
+            word = self.plain[place]
+            if _is_word(name, wanted, word) or (not is_verb and _is_path(wanted, word)):
                 return place
         return -1
 
@@ -218,6 +234,8 @@ class Words:
         )
 
 
+_PATH_SIGN = re.compile(r"[/*?\[]|^[.~]")
+_SHAPE = re.compile(r"[*?\[]")
 _HOLES = re.compile(f"[{HOLE}{QUOTED}]")
 
 
@@ -234,13 +252,24 @@ def _is_option(wanted: str) -> bool:
 def _is_word(name: str, wanted: str, word: str) -> bool:
     if fits(wanted, word) or word in _VERBS.get((name, wanted), ()):
         return True
-    is_path = wanted[:1] in ("/", "~", ".") and len(word) <= _MOST_NAME
-    if is_path and re.sub(r"(?<=/)(?:\./|/)*\.?\*?$|/+$", "", word) in (
-        wanted,
-        wanted.rstrip("/"),
-    ):
-        return bool(word)
     return name in _TABLES.abbreviate and len(word) >= 2 and wanted.startswith(word)
+
+
+def _is_path(wanted: str, word: str) -> bool:
+    """Return whether a word may be the path of a rule, in another spelling or by a pattern of the
+    shell's; all of a folder is the folder."""
+    if not word or len(word) > _MOST_NAME or not _PATH_SIGN.search(word):
+        return False
+    path, shape = _path(wanted), _path(word)
+    if fits(path, shape) or (word.endswith("/*") and fits(path, _path(word[:-1]))):
+        return True
+    return _SHAPE.search(shape) is not None and fnmatchcase(path, shape)
+
+
+def _path(word: str) -> str:
+    """Return a path without `.` and empty names."""
+    path = posixpath.normpath(word)
+    return path[1:] if path.startswith("//") else path
 
 
 def may_be_program(pattern: str, word: str) -> bool:

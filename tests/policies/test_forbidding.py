@@ -339,3 +339,47 @@ def test_no_nesting_hides_what_is_denied(text: str, wrappers: list) -> None:  # 
         text = wrapper(text)
     if len(text) <= MAX_COMMAND:
         assert on_command(text, RULES).effect == "deny", text
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("rm -rf build", "rm -rf ./build"),
+        ("rm -rf build", "rm -rf build/"),
+        ("rm -rf build", "rm -rf .//build/."),
+        ("rm -rf build", "rm -rf buil?"),
+        ("rm -rf build", "rm -rf *"),
+        ("cat secrets/key", "cat ./secrets/key"),
+        ("cat secrets/key", "cat secrets//key"),
+        ("cat secrets/key", "cat a/../secrets/./key"),
+        ("cat secrets/key", "cat secrets/*"),
+        ("cat /etc/shadow", "cat //etc/./shadow"),
+        ("git push -f", "git-push -f"),
+        ("git push -f", "/usr/lib/git-core/git-push --force"),
+        ("git push -f", "$(git --exec-path)/git-push -f"),
+        ("pip install", "python3 -mpip install x"),
+        ("npm install", "yarn add x"),
+        ("npm install", "pnpm i"),
+        ("kubectl delete", "oc delete pod x"),
+        ("kubectl delete", "k delete pod x"),
+        ("terraform apply", "terragrunt apply"),
+    ],
+)
+def test_a_path_in_any_spelling_and_a_program_by_any_name(rule: str, text: str) -> None:
+    assert on_command(text, deny(rule)).effect == "deny"
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        ("rm -rf build", "rm -rf x/build"),
+        ("rm -rf build", "rm -rf builds"),
+        ("cat secrets/key", "cat secrets/keys"),
+        ("git push", "git add *"),
+        ("git push", "git add p???"),
+        ("git push -f", "git-pull -f"),
+        ("npm install left-pad", "pnpm add x"),
+    ],
+)
+def test_another_path_is_another(rule: str, text: str) -> None:
+    assert on_command(text, deny(rule)).effect is None
