@@ -246,6 +246,8 @@ def _of_part(
     fitting = [one for one in strict if means(part.words, one.words)]
     why = ""
     for one in allowing:
+        if not patterns.word_fits(one.words[0], part.words[0]):
+            continue
         hidden = obstacle(part, one, leads, folder)
         if hidden is None:
             continue
