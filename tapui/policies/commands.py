@@ -1,4 +1,4 @@
-"""A shell command as its parts: the programs that it names, each with its words.
+"""A shell text as the tree of its statements, and what rules that allow make of it.
 
 What is not understood to its end becomes a doubt, and a command in doubt is never allowed by a
 rule: shells have more ways to hide a program than a list of them would have entries.
@@ -6,7 +6,7 @@ rule: shells have more ways to hide a program than a list of them would have ent
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -32,7 +32,7 @@ _MAX_NESTED = 4
 """How many shells within shells are looked into."""
 _BLANK = re.compile(rb"(?:(?:[ \t]|\\\n)*[ \t](?:[ \t]|\\\n)*)?")
 """What may stand between the words of a command. A newline after a backslash joins, by itself."""
-GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
+_GAP = re.compile(rb"(?:(?:[ \t\n]|\\\n)*[ \t\n](?:[ \t\n]|\\\n)*)?")
 """What may stand between commands."""
 _STRUCTURE = re.compile(r"[|&;<>(){}`\[\n]")
 _BRACES = re.compile(r"\{.*(?:,|\.\.)", re.DOTALL)
@@ -40,20 +40,37 @@ _EXPANDS = re.compile(r"(?:''|\"\"|\\\n)*[*?\[]")
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPED_IN_QUOTES = re.compile(r"\\([\\\"$`])")
 _NAIVE = re.compile(r"[;&|()`{}\n]+")
-_LISTED = frozenset(
-    {"program", "list", "pipeline", "subshell", "compound_statement", "negated_command"}
+_JOINING = frozenset({"list", "pipeline", "negated_command", "redirected_statement"})
+"""Nodes that join others. They bind otherwise than bash does: `a && b 2>&1 | tail` is one pipe."""
+_LISTED = frozenset({"program", "subshell", "compound_statement"})
+_WORDS = frozenset({"word", "number", "string", "raw_string", "concatenation"})
+_AS_WRITTEN = frozenset(
+    {"export", "declare", "typeset", "local", "readonly", "unset", "unsetenv", "variable_name"}
 )
-"""Nodes that only join commands."""
-_JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "(", ")", "{", "}", "!", "\n"})
+_PATTERNS = frozenset({"extglob_pattern", "regex"})
+_PARTS = frozenset(
+    {"command_name", "string", "concatenation", "simple_expansion", "translated_string", "word"}
+    | {"arithmetic_expansion", "subscript", "heredoc_body"}
+)
+"""Nodes within words and redirections that may have statements in them, and are none."""
+_ON_A_LINE = frozenset(
+    {"command", "declaration_command", "unset_command", "redirected_statement", "file_redirect"}
+    | {"variable_assignments"}
+)
+_CHAINS = frozenset({"&&", "||", "|", "|&"})
+_BRACKETS = frozenset({"(", ")", "{", "}", "$(", "<(", ">(", "`"})
+JOINTS = frozenset({"&&", "||", ";", "|", "|&", "&", "!", "\n"})
 REDIRECTS = frozenset({">", "<", ">>", "&>", "&>>", ">&", "<&", ">|", ">&-", "<&-"})
-_WRITING = REDIRECTS - {"<", "<&", ">&-", "<&-"}
+WRITING = REDIRECTS - {"<", "<&", ">&-", "<&-"}
 _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 """Words in which a shell sees nothing but themselves."""
 DESCRIPTOR = re.compile(r"[0-9]+")
 _NOWHERE = "/dev/null"
 UNPARSED = "it cannot be parsed"
 """The doubt about a text of which the grammar makes no command."""
-_WORDS = {
+_TOO_MANY = "it has too many parts"
+PASSED_OVER = "it has a form that the parser passes over"
+_WHY = {
     "command_substitution": "it runs a command for its output",
     "process_substitution": "it runs a command for its output",
     "simple_expansion": "it uses a variable",
@@ -80,6 +97,71 @@ _WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
+class ShellWord:
+    """A word: `text` is without quotes and escapes, `unquoted` what of it stands outside of quotes.
+
+    What is not known of it before it runs stands in `text` as it was written, and is a doubt. Of a
+    hole nothing is known: it may become several words, or none.
+    """
+
+    text: str
+    written: str
+    unquoted: str
+    doubts: tuple[str, ...] = ()
+    is_hole: bool = False
+
+
+@dataclass(slots=True)
+class Redirection:
+    """A redirection; of a here-document, the targets are its text, and `written` is its first line.
+    `written` is "" where it stands in the text of its command, or in such a line."""
+
+    operator: str
+    descriptor: str
+    targets: tuple[ShellWord, ...]
+    written: str
+    doubts: list[str] = field(default_factory=list)
+
+    def copies(self, target: ShellWord) -> bool:
+        """Return whether a target is a descriptor. The parser's numbers are wider than bash's:
+        `>&0x1` makes a file `0x1`."""
+        return self.operator.endswith("&") and bool(DESCRIPTOR.fullmatch(target.written))
+
+    def writes(self) -> Iterator[str]:
+        """Yield the files that it writes."""
+        for target in self.targets if self.operator in WRITING else ():
+            if target.written != _NOWHERE and not self.copies(target):
+                yield target.text
+
+
+@dataclass(slots=True)
+class ShellStatement:
+    """A simple command, or by its `kind` in the grammar what holds others, in bash's precedence.
+
+    `signs` join it to the statement before it, `ends` stand behind the last one of `inner`. These
+    are the statements in its brackets, and those of substitutions in its words. `doubts` are those
+    about itself and its words.
+    """
+
+    kind: str
+    text: str
+    start: int
+    signs: list[str]
+    words: list[ShellWord] = field(default_factory=list)
+    assignments: list[tuple[str, ShellWord]] = field(default_factory=list)
+    redirections: list[Redirection] = field(default_factory=list)
+    inner: "list[ShellStatement]" = field(default_factory=list)
+    ends: list[str] = field(default_factory=list)
+    doubts: list[str] = field(default_factory=list)
+
+    def all(self) -> "Iterator[ShellStatement]":
+        """Yield it and all statements in it, in the order in which they begin."""
+        yield self
+        for inner in self.inner:
+            yield from inner.all()
+
+
+@dataclass(frozen=True, slots=True)
 class CommandPart:
     """One simple command. `text` is as it was written, `words` are without quotes and escapes.
 
@@ -103,16 +185,12 @@ class ParsedCommand:
     of a command that cannot be parsed.
     """
 
+    tree: ShellStatement | None = None
     parts: list[CommandPart] = field(default_factory=list)
     doubts: list[str] = field(default_factory=list)
     is_vast: bool = False
     """It is too large to be taken apart: nothing else is known of it."""
     all: list[tuple[str, ...]] = field(default_factory=list)
-
-    def doubt(self, why: str) -> None:
-        """Add a reason why no rule may allow the command."""
-        if why not in self.doubts:
-            self.doubts.append(why)
 
 
 @lru_cache(maxsize=1)
@@ -136,8 +214,8 @@ def parsed(text: str) -> ParsedCommand:
     return _parse(text, 0)
 
 
-def syntax(text: str) -> "tuple[Node, bytes] | str":
-    """Return a command's tree with what was parsed in its place, or why it is not parsed."""
+def shell_tree(text: str) -> ShellStatement | str:
+    """Return the tree of a text, or why it is not parsed."""
     if len(text) > MAX_COMMAND:
         return f"it is longer than {MAX_COMMAND:,} characters"
     if len(_STRUCTURE.findall(text)) > MAX_STRUCTURE:
@@ -146,7 +224,14 @@ def syntax(text: str) -> "tuple[Node, bytes] | str":
         return f"it has more than {MAX_BLANKS:,} blanks"
     source = _stand_in(text)
     root = _parser().parse(source).root_node
-    return "it has too many parts" if root.descendant_count > _MAX_NODES else (root, source)
+    if root.descendant_count > _MAX_NODES:
+        return _TOO_MANY
+    try:
+        tree = _TreeReader(text, source).statement(root, [], 0)
+    except _TooDeepError:
+        return _TOO_MANY
+    tree.doubts[:0] = [UNPARSED] if root.has_error else []
+    return tree
 
 
 def strange_character(text: str) -> str:
@@ -156,25 +241,54 @@ def strange_character(text: str) -> str:
 
 
 def _parse(text: str, nesting: int) -> ParsedCommand:
-    found = ParsedCommand()
-    tree = syntax(text)
+    tree = shell_tree(text)
     if isinstance(tree, str):
-        found.doubt(tree)
-        found.is_vast = True
-        return found
-    root, source = tree
-    if strange := strange_character(text):
-        found.doubt(strange)
-    if root.has_error:
-        found.doubt(_WORDS["ERROR"])
-        found.all += naive_words(text)
-    CommandReader(text, source, found).statement(root, 0)
-    for words in dict.fromkeys(_all_commands(root, text, source)):
-        _add(found, words, nesting)
-    found.all = list(dict.fromkeys(found.all))
+        return ParsedCommand(doubts=[tree], is_vast=True)
+    found = ParsedCommand(tree, doubts=list(filter(None, [strange_character(text)])))
+    _list(found, tree)
+    found.doubts = list(dict.fromkeys(found.doubts))
     if not found.parts and not found.doubts:
-        found.doubt("it names no program")
+        found.doubts.append("it names no program")
+    found.all += naive_words(text) if UNPARSED in tree.doubts else ()
+    commands = (one for one in tree.all() if one.kind == "command" and one.words)
+    for words in dict.fromkeys(map(_program, commands)):
+        found.all.append(words)
+        for script in scripts_within(words) if nesting < _MAX_NESTED else ():
+            found.all += _all_within(script, nesting + 1)
+    found.all = list(dict.fromkeys(found.all))
     return found
+
+
+def _program(command: ShellStatement) -> tuple[str, ...]:
+    """Return the words of a command, with what it reads of a here-string."""
+    given = (one.targets for one in command.redirections if one.operator == "<<<")
+    return tuple(word.text for words in (command.words, *given) for word in words)
+
+
+def _list(found: ParsedCommand, statement: ShellStatement) -> None:
+    """Add what stands in nothing but lists, pipes and brackets, and the doubts about it."""
+    found.doubts += (reason(sign) for sign in statement.signs if sign not in JOINTS)
+    before = len(found.parts)
+    if statement.kind == "command":
+        found.doubts += statement.doubts
+        words = [word for word in statement.words if not word.is_hole]
+        expanding = (at for at, word in enumerate(words) if _EXPANDS.match(word.written))
+        texts = tuple(word.text for word in words)
+        found.parts.append(CommandPart(statement.text, texts, frozenset(expanding)))
+    elif statement.kind in _LISTED:
+        found.doubts += statement.doubts
+        for inner in statement.inner:
+            _list(found, inner)
+        found.doubts += (reason(sign) for sign in statement.ends if sign not in JOINTS)
+    else:
+        found.doubts.append(reason(statement.kind))
+    redirections = statement.redirections
+    found.doubts += (doubt for one in redirections for doubt in one.doubts)
+    if len(found.parts) > before or (before and not _CHAINS.isdisjoint(statement.signs)):
+        last = found.parts[-1]
+        written = filter(None, (last.redirections, *(one.written for one in redirections)))
+        writes = (*last.writes, *(file for one in redirections for file in one.writes()))
+        found.parts[-1] = replace(last, redirections=" ".join(written).strip(), writes=writes)
 
 
 def _stand_in(text: str) -> bytes:
@@ -184,14 +298,6 @@ def _stand_in(text: str) -> bytes:
     its tables for some of them, which ends the process.
     """
     return bytes(ord(one) if one < "\x80" else _LETTER for one in text)
-
-
-def _add(found: ParsedCommand, words: tuple[str, ...], nesting: int) -> None:
-    """Add a program, and those of a text that a shell is given."""
-    found.all.append(words)
-    if nesting < _MAX_NESTED:
-        for script in scripts_within(words):
-            found.all += _all_within(script, nesting + 1)
 
 
 @lru_cache(256)
@@ -215,216 +321,194 @@ def _is_strange(character: str) -> bool:
     return unicodedata.category(character)[0] in "CZ" or is_invisible(character)
 
 
-class CommandReader:
-    """Collects the parts of a command, and the doubts.
+class _TooDeepError(Exception):
+    """A text is nested too deeply."""
 
-    `source` is what was parsed in the text's place (`syntax`).
-    """
 
-    def __init__(self, text: str, source: bytes, found: ParsedCommand) -> None:
+class _TreeReader:
+    """Reads the grammar's tree. `source` is what was parsed in the text's place."""
+
+    def __init__(self, text: str, source: bytes) -> None:
         self._whole = text
         self._source = source
-        self._found = found
 
-    def text(self, node: "Node") -> str:
+    def _text(self, node: "Node") -> str:
         return self._whole[node.start_byte : node.end_byte]
 
-    def _doubt(self, node: "Node") -> None:
-        kind = node.type
-        words = UNPARSED if node.is_missing else _WORDS.get(kind)
-        self._found.doubt(words or f"it has a form that rules do not know ({kind})")
+    def statement(self, node: "Node", signs: list[str], depth: int) -> ShellStatement:
+        made = ShellStatement(node.type, self._text(node), node.start_byte, signs)
+        if made.kind == "variable_assignment":
+            self._assign(made, node, depth)
+        else:
+            self._fill(made, node, depth)
+        if made.kind == "compound_statement" and not made.text[1:2].isspace():
+            made.doubts.append(reason(made.kind))
+        return made
 
-    def check_gaps(self, node: "Node", blank: re.Pattern[bytes] = _BLANK) -> None:
+    def _fill(self, made: ShellStatement, node: "Node", depth: int) -> None:
+        """Add what is in a node; what is in nodes that only join stands side by side."""
+        if node.child_count:
+            self._check_gaps(made, node)
+        words = _WORDS | _AS_WRITTEN | _PATTERNS if made.kind not in _LISTED else ()
+        at, before = node.start_byte, len(made.inner)
+        for child in node.children:
+            if b"\n" in self._source[at : child.start_byte].replace(b"\\\n", b""):
+                made.ends.append("\n")
+            at = child.end_byte
+            if child.type in _JOINING:
+                self._fill(made, child, _deeper(depth))
+            elif child.type.endswith("_redirect"):
+                is_own = made.kind == "command"
+                owners = [one for one in made.inner[before:] if one.kind != "ERROR"]
+                if not is_own and not owners:  # `> x` alone
+                    alone = node.type if child.type == "file_redirect" else child.type
+                    owners = [ShellStatement(alone, "", at, made.ends)]
+                    made.inner += owners
+                    made.ends = []
+                owner = made if is_own else owners[-1]
+                self._redirect(owner, child, depth, is_own=is_own)
+                made.doubts += owner.redirections[-1].doubts if is_own else ()
+            elif made.kind in _ON_A_LINE and child.type == "variable_assignment":
+                self._assign(made, child, depth)
+            elif made.kind in _ON_A_LINE or child.type in words:
+                self._add_word(made, child, depth)
+            elif not child.is_named:
+                made.ends += () if child.type in _BRACKETS else (child.type,)
+            elif child.child_count or made.kind in _LISTED:
+                made.inner.append(self.statement(child, made.ends, _deeper(depth)))
+                made.ends = []
+        if b"\n" in self._source[at : node.end_byte].replace(b"\\\n", b""):
+            made.ends.append("\n")
+
+    def _check_gaps(self, made: "ShellStatement | Redirection", node: "Node") -> None:
         """Doubt what the parser passed over between the nodes."""
-        at = node.start_byte
+        at = node.start_byte if node.type != "program" else 0
+        blank = _BLANK if node.type in _ON_A_LINE else _GAP
         ends = [(one.start_byte, one.end_byte) for one in node.children]
         for start, end in [*ends, (node.end_byte, node.end_byte)]:
             if not blank.fullmatch(self._source, at, max(at, start)):
-                self._found.doubt("it has a form that the parser passes over")
+                made.doubts.append(PASSED_OVER)
             at = max(at, end)
 
-    def statement(self, node: "Node", depth: int) -> None:
-        """Take a statement, which may be several."""
-        if depth > _MAX_DEPTH or node.is_missing:
-            self._doubt(node)
-        elif node.type in _LISTED:
-            self.check_gaps(node, GAP)
-            if node.type == "compound_statement" and not self.text(node)[1:2].isspace():
-                self._doubt(node)
+    def _within(self, made: ShellStatement, node: "Node", depth: int) -> None:
+        """Add the statements within a word, or what is such a one."""
+        if node.type in _PARTS:
             for child in node.children:
-                if child.is_named:
-                    self.statement(child, depth + 1)
-                elif child.type not in _JOINTS or child.is_missing:
-                    self._doubt(child)
-        elif node.type == "redirected_statement":
-            self.check_gaps(node)
-            if all(child.type == "file_redirect" for child in node.children):
-                self._doubt(node)
-            before = len(self._found.parts)
-            for child in node.children:
-                if child.type == "file_redirect":
-                    self._redirect(child)
-                else:
-                    self.statement(child, depth + 1)
-            if len(self._found.parts) > before:
-                redirects = [one for one in node.children if one.type.endswith("_redirect")]
-                self._redirected(redirects, " ".join(map(self._head, redirects)))
-        elif node.type == "command":
-            self._command(node)
-        else:
-            self._doubt(node)
+                self._within(made, child, _deeper(depth))
+        elif node.is_named and node.child_count:
+            made.inner.append(self.statement(node, [], _deeper(depth)))
 
-    def _redirect(self, node: "Node") -> None:
-        """Take a redirection: to nowhere or to another descriptor, else it is a doubt."""
-        self.check_gaps(node)
+    def _assign(self, made: ShellStatement, node: "Node", depth: int) -> None:
+        sign, *values = node.children[1:]
+        name = self._whole[node.start_byte : sign.end_byte - 1]
+        made.assignments.append((name, self._word(values[0]) if values else ShellWord("", "", "")))
+        made.doubts.append(reason(node.type))
+        for child in node.children:
+            self._within(made, child, depth)
+
+    def _add_word(self, made: ShellStatement, node: "Node", depth: int) -> None:
+        is_name = node.type == "command_name" and len(node.children) == 1
+        word = self._word(node.children[0] if is_name else node)
+        made.doubts += word.doubts
+        if is_name:
+            word = replace(word, is_hole=False)
+            if not word.text.isascii() or not word.text or not set("*?[").isdisjoint(word.text):
+                made.doubts.append("the name of its program is a pattern or looks like another")
+        made.words.append(word)
+        self._within(made, node, depth)
+
+    def _redirect(self, made: ShellStatement, node: "Node", depth: int, *, is_own: bool) -> None:
+        """Add a redirection. One of a command's own stands in its text."""
+        named = [one for one in node.children if one.is_named]
+        descriptor = "".join(self._text(one) for one in named if one.type == "file_descriptor")
+        written = "" if is_own else self._text(node)
+        if node.type == "heredoc_redirect":
+            named = [one for one in named if one.type == "heredoc_body"]
+            written = written.partition("\n")[0]
         operator = next((one.type for one in node.children if not one.is_named), "")
-        targets = [one for one in node.children if one.is_named and one.type != "file_descriptor"]
-        if operator not in REDIRECTS or any(map(self._is_no_part, node.children)):
-            self._doubt(node)
-        elif not targets:
-            if not operator.endswith("-"):
-                self._doubt(node)
-        elif len(targets) > 1:
-            self._doubt(node)
-        elif targets[0].type == "number" and operator.endswith("&"):
-            # The parser's numbers are wider than bash's descriptors: `>&0x1` makes a file `0x1`.
-            if not DESCRIPTOR.fullmatch(self.text(targets[0])):
-                self._found.doubt("it writes to a file")
-        elif targets[0].type != "word" or self.text(targets[0]) != _NOWHERE:
+        targets = tuple(self._word(one) for one in named if one.type != "file_descriptor")
+        found = Redirection(operator, descriptor, targets, written)
+        if node.type == "file_redirect":
+            self._check_gaps(found, node)
+        is_closing = operator.endswith("-") and not targets
+        if (
+            operator not in REDIRECTS
+            or (descriptor and not DESCRIPTOR.fullmatch(descriptor))
+            or (len(targets) != 1 and not is_closing)
+        ):
+            found.doubts.append(reason(node.type))
+        elif targets and targets[0].written != _NOWHERE and not found.copies(targets[0]):
             is_read = operator.startswith("<")
-            self._found.doubt("it reads from a file" if is_read else "it writes to a file")
-
-    def _redirected(self, redirects: Sequence["Node"], text: str) -> None:
-        """Add redirections to the part before them."""
-        last = self._found.parts[-1]
-        self._found.parts[-1] = replace(
-            last,
-            redirections=f"{last.redirections} {text}".strip(),
-            writes=(*last.writes, *(name for one in redirects for name in self._written(one))),
-        )
-
-    def _head(self, redirect: "Node") -> str:
-        """Return a redirection as it was written, of a here-document its first line."""
-        text = self.text(redirect)
-        return text.partition("\n")[0] if redirect.type == "heredoc_redirect" else text
-
-    def _written(self, node: "Node") -> Iterator[str]:
-        """Yield the files that a redirection writes; one behind a here-document is within that."""
+            found.doubts.append("it reads from a file" if is_read else "it writes to a file")
+        if operator in WRITING:
+            found.doubts += (doubt for word in targets for doubt in word.doubts)
+        made.redirections.append(found)
         for child in node.children:
-            if child.type == "file_redirect":
-                yield from self._written(child)
-        operator = next((one.type for one in node.children if not one.is_named), "")
-        if node.type != "file_redirect" or operator not in _WRITING:
-            return
-        for target in node.children:
-            text = self.text(target)
-            if not target.is_named or target.type == "file_descriptor" or text == _NOWHERE:
-                continue
-            if not (operator.endswith("&") and DESCRIPTOR.fullmatch(text)):
-                yield self._decoded(target)
-
-    def _is_no_part(self, node: "Node") -> bool:
-        """Return whether a part of a redirection is not what the parser takes it for."""
-        is_word = node.type == "file_descriptor" and not DESCRIPTOR.fullmatch(self.text(node))
-        return node.is_missing or is_word
-
-    def _command(self, node: "Node") -> None:
-        self.check_gaps(node)
-        words: list[str] = []
-        expanding: set[int] = set()
-        for child in node.children:
-            if child.type in ("word", "concatenation") and _EXPANDS.match(self.text(child)):
-                expanding.add(len(words))
-            if child.type == "command_name" and len(child.children) == 1:
-                word = self.word(child.children[0])
-                if "*" in word or "?" in word or "[" in word or not word.isascii() or not word:
-                    self._found.doubt("the name of its program is a pattern or looks like another")
-                words.append(word)
-            elif child.type in ("word", "number", "string", "raw_string", "concatenation"):
-                words.append(self.word(child))
-            elif child.type == "file_redirect":
-                self._redirect(child)
+            if child.type == "file_redirect":  # in the line of a here-document
+                self._redirect(made, child, depth, is_own=True)
             else:
-                self._doubt(child)
-        self._found.parts.append(CommandPart(self.text(node), tuple(words), frozenset(expanding)))
-        self._redirected([one for one in node.children if one.type == "file_redirect"], "")
+                self._within(made, child, depth)
 
-    def word(self, node: "Node") -> str:
-        """Return a word without quotes and escapes; doubt what the shell makes of it."""
-        text = self.text(node)
-        if node.type == "word" and _PLAIN.fullmatch(text):
-            return text
-        word = self._decoded(node)
-        plain = "".join(self._unquoted(node))
-        if _BRACES.search(plain):
-            self._found.doubt("it has alternatives in braces")
-        if "!" in plain:
-            self._found.doubt("it may recall an earlier command (!)")
-        if plain.startswith("~") and not re.match(r"~(?:/|$)", plain):
-            self._found.doubt("it names another user's folder (~)")
-        return word
+    def _word(self, node: "Node") -> ShellWord:
+        """Return a word, with the doubts about what the shell makes of it."""
+        written = self._text(node)
+        if node.type in _AS_WRITTEN or (node.type == "word" and _PLAIN.fullmatch(written)):
+            return ShellWord(written, written, written)
+        doubts: list[str] = []
+        text = self._decoded(node, doubts)
+        unquoted = "".join(self._unquoted(node))
+        if _BRACES.search(unquoted):
+            doubts.append("it has alternatives in braces")
+        if "!" in unquoted:
+            doubts.append("it may recall an earlier command (!)")
+        if unquoted.startswith("~") and not re.match(r"~(?:/|$)", unquoted):
+            doubts.append("it names another user's folder (~)")
+        return ShellWord(text, written, unquoted, tuple(doubts), node.type not in _WORDS)
 
-    def _decoded(self, node: "Node") -> str:
-        text = self.text(node)
+    def _decoded(self, node: "Node", doubts: list[str]) -> str:
+        text = self._text(node)
         match node.type:
             case "number":
                 return text
             case "word":
-                if node.named_child_count or "\n" in text or '"' in text or "'" in text:
-                    self._doubt_word(node)
-                return _ESCAPED.sub(r"\1", text) if "\\" in text else text
+                if node.named_child_count:
+                    doubts += (reason(child.type) for child in node.named_children)
+                elif "\n" in text or '"' in text or "'" in text:
+                    doubts.append(PASSED_OVER)
+                return _ESCAPED.sub(r"\1", text)
             case "raw_string":
                 return text[1:-1]
             case "string":
-                for child in node.children:
-                    if child.type not in ("string_content", '"') or child.is_missing:
-                        self._doubt(child)
+                kinds = (child.type for child in node.children)
+                doubts += (reason(kind) for kind in kinds if kind not in ("string_content", '"'))
                 inner = text[1:-1]
-                if _PLAIN.fullmatch(inner):
-                    return inner
                 if "\\\n" in inner or "$" in _ESCAPED.sub("", inner) or "`" in inner:
-                    self._found.doubt("it uses a variable")
+                    doubts.append("it uses a variable")
                 return _ESCAPED_IN_QUOTES.sub(r"\1", inner)
             case "concatenation":
                 at = node.start_byte
                 for child in node.children:
-                    if child.start_byte != at:
-                        self._found.doubt("it has a form that the parser passes over")
+                    doubts += [PASSED_OVER] if child.start_byte != at else ()
                     at = child.end_byte
-                return "".join(map(self._decoded, node.children))
-            case _:
-                self._doubt(node)
+                return "".join(self._decoded(child, doubts) for child in node.children)
+            case kind:
+                doubts.append(reason(kind))
                 return text
-
-    def _doubt_word(self, node: "Node") -> None:
-        for child in node.named_children:
-            self._doubt(child)
-        if not node.named_child_count:
-            self._found.doubt("it has a form that the parser passes over")
 
     def _unquoted(self, node: "Node") -> Iterator[str]:
         if node.type == "concatenation":
             for child in node.children:
                 yield from self._unquoted(child)
-        elif node.type in ("word", "{", "}", "!"):
-            text = self.text(node)
-            yield _ESCAPED.sub("", text) if "\\" in text else text
+        elif node.type in _PATTERNS | {"word", "number", "expansion"} or not node.is_named:
+            yield _ESCAPED.sub("", self._text(node))
 
 
-def _all_commands(root: "Node", text: str, source: bytes) -> Iterator[tuple[str, ...]]:
-    """Yield the words of every simple command in a tree, wherever it stands."""
-    reader = CommandReader(text, source, ParsedCommand())
-    waiting = [root]
-    while waiting:
-        node = waiting.pop()
-        waiting.extend(reversed(node.children))
-        if node.type != "command":
-            continue
-        words = []
-        for child in node.children:
-            if child.type == "command_name":
-                words.append("".join(map(reader._decoded, child.children)))  # noqa: SLF001
-            elif child.is_named and child.type not in ("variable_assignment", "file_redirect"):
-                words.append(reader._decoded(child))  # noqa: SLF001
-        if words:
-            yield tuple(words)
+def _deeper(depth: int) -> int:
+    if depth >= _MAX_DEPTH:
+        raise _TooDeepError
+    return depth + 1
+
+
+def reason(kind: str) -> str:
+    """Say why no rule allows a node of the grammar."""
+    return _WHY.get(kind, f"it has a form that rules do not know ({kind})")

@@ -542,6 +542,53 @@ def test_characters_that_the_parser_cannot_take_do_not_reach_it() -> None:
     assert parsed("echo 'é' ö").parts[0].words == ("echo", "é", "ö")
 
 
+def test_the_tree_binds_as_bash_does() -> None:
+    tree = parsed("a && b 2>&1 | { c; } >x &").tree
+    assert tree is not None
+    first, second, last = tree.inner
+    signs = [one.signs for one in (first, second, last)]
+    assert (signs, tree.ends) == ([[], ["&&"], ["|"]], ["&"])
+    assert [one.written for one in second.redirections] == ["2>&1"]
+    assert (last.kind, [list(one.writes()) for one in last.redirections]) == (
+        "compound_statement",
+        [["x"]],
+    )
+    assert [word.text for one in last.inner for word in one.words] == ["c"]
+
+
+def test_words_have_holes_where_they_are_not_known() -> None:
+    tree = parsed('rm "a $X" $Y ~/b*').tree
+    assert tree is not None
+    words = tree.inner[0].words
+    assert [word.text for word in words] == ["rm", "a $X", "$Y", "~/b*"]
+    assert [word.is_hole for word in words] == [False, False, True, False]
+    assert [bool(word.doubts) for word in words] == [False, True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "program"),
+    [
+        ("bash <<< 'rm -rf x'", ("rm", "-rf", "x")),
+        ("a $(b $(c d)) `e f`", ("e", "f")),
+        ("cat <<EOF | g h\n$(i j)\nEOF", ("i", "j")),
+        ("for x in $(k l); do m n; done > $(o p)", ("o", "p")),
+        ("A=$(q r) B=(s $(t u))", ("t", "u")),
+        ("[[ -n ${X:-$(v w)} ]]", ("v", "w")),
+    ],
+)
+def test_programs_are_seen_wherever_they_stand(text: str, program: tuple[str, ...]) -> None:
+    assert program in parsed(text).all
+
+
+def test_what_the_parser_leaves_out_at_the_beginning_is_a_doubt() -> None:
+    assert "it has a form that the parser passes over" in parsed("- 2>&1").doubts
+
+
+def test_what_the_end_of_a_chain_writes_is_shown() -> None:
+    part = on_command("cat a | while read x; do echo $x; done > out", []).parts[-1]
+    assert (part.redirections, part.writes) == ("> out", ("out",))
+
+
 @given(st.text(max_size=200))
 @settings(deadline=None, max_examples=300)
 def test_any_text_can_be_parsed(text: str) -> None:

@@ -1,36 +1,30 @@
 """A shell text as the statements that bash makes of it: lists, chains, pipes and their commands.
 
-The grammar's tree binds redirections and pipes otherwise than bash does: `a && b 2>&1 | tail` is
-one pipe there. Only its leaves are taken, with the signs between them; they are joined here as
+The statements of a tree, which stand side by side there with the signs between them, are joined as
 section 3.2 of bash's manual has it. What may be read in two ways is not read at all.
 """
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from tapui.policies.commands import (
-    DESCRIPTOR,
-    GAP,
     MAX_COMMAND,
-    REDIRECTS,
+    PASSED_OVER,
     UNPARSED,
-    CommandReader,
-    ParsedCommand,
+    WRITING,
+    ShellStatement,
+    ShellWord,
+    reason,
+    shell_tree,
     strange_character,
-    syntax,
 )
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
 
 UNKNOWN = "\0"
 """Begins what is not known of a word before it runs; behind it stands the text as written."""
 _MAX_DEPTH = 60
 _MAX_DOCUMENTS = 20
 _MAX_TEXT = 256 * 1024
-_JOINED = frozenset({"program", "list", "pipeline", "redirected_statement", "negated_command"})
-_SIGNS = frozenset({"&&", "||", ";", "|", "|&", "&", "!", "\n"})
 _COMMANDS = frozenset(
     {"command", "variable_assignment", "variable_assignments", "declaration_command"}
     | {"unset_command", "test_command"}
@@ -117,13 +111,10 @@ def statement(text: str) -> Statement:
         raise UnreadTextError(f"it is longer than {MAX_COMMAND:,} characters")
     if strange := strange_character(text):
         raise UnreadTextError(strange)
-    tree = syntax(text)
-    if isinstance(tree, str):
-        raise UnreadTextError(tree)
-    root, source = tree
-    if root.has_error:
-        raise UnreadTextError(UNPARSED)
-    return _Reader(text, source).scope(root, 0)
+    tree = shell_tree(text)
+    if isinstance(tree, str) or UNPARSED in tree.doubts:
+        raise UnreadTextError(tree if isinstance(tree, str) else UNPARSED)
+    return _Joiner(text, 0).scope(tree)
 
 
 # Here-documents
@@ -189,224 +180,115 @@ def _after(lines: list[str], at: int, end: str, *, has_tabs: bool, is_quoted: bo
     raise UnreadTextError("it has a here-document that is not read")
 
 
-# The tree's leaves, joined anew
+# The tree's statements, joined
 
 
 class _Token(NamedTuple):
     sign: str
-    node: "Node | None" = None
-    is_redirect: bool = False
+    statement: ShellStatement | None = None
 
 
-class _Reader:
-    def __init__(self, text: str, source: bytes) -> None:
-        self._text = text
-        self._source = source
-        self._nested = 0
+def _check(statement: ShellStatement) -> None:
+    if PASSED_OVER in statement.doubts:
+        raise UnreadTextError(PASSED_OVER)
 
-    def scope(self, node: "Node", depth: int) -> Statement:
-        """Take a program, or what stands in brackets."""
-        if depth > _MAX_DEPTH:
-            raise UnreadTextError("it is nested too deeply")
-        tokens = list(self._tokens(node, 0))
-        if node.type != "program":
-            self._gaps(node)
-            tokens = tokens[1:-1]
+
+def _below(statement: ShellStatement) -> Iterator[SimpleCommand]:
+    """Yield each command that stands anywhere in a statement."""
+    for inner in statement.inner:
+        if inner.kind == "function_definition":
+            raise UnreadTextError("it defines a function within another statement")
+        _check_documents(inner)
+        if inner.kind in _COMMANDS:
+            yield _command(inner)
         else:
-            self._blank(0, tokens[0].node.start_byte if tokens and tokens[0].node else 0)
-        return _Joiner(self, tokens, depth).list_()
+            yield from _below(inner)
 
-    def _gaps(self, node: "Node") -> None:
-        text = self._of(node)
-        is_closed = text[:1] + text[-1:] in ("()", "{}")
-        if not is_closed or (text[0] == "{" and not text[1:2].isspace()) or text[:2] == "((":
-            raise UnreadTextError("it has a form that is not read")
 
-    def _of(self, node: "Node") -> str:
-        return self._text[node.start_byte : node.end_byte]
+def _command(statement: ShellStatement) -> SimpleCommand:
+    _check_documents(statement)
+    if statement.kind == "test_command":
+        text = statement.text
+        is_plain = not re.search(r"[$`'\"\\]", text)
+        tested = tuple(text.split()) if is_plain else ("[", UNKNOWN + text)
+        return SimpleCommand(tested, below=tuple(_below(statement)))
+    _check(statement)
+    doubts: list[str] = []
+    words = [_value(word, doubts) for word in statement.words]
+    sets = [
+        (name, _value(value, []))
+        if name.isidentifier()
+        else (name.rstrip("+"), f"{UNKNOWN}{name}={value.written}")
+        for name, value in statement.assignments
+    ]
+    below = [SimpleCommand((), (one,)) for one in sets if statement.kind != "variable_assignment"]
+    if statement.kind == "declaration_command":
+        words += [f"{name}={value}" for name, value in sets]
+        sets = []
+    first = next((one for one in words if one not in ("time", "-p")), "")
+    if first in _RESERVED:  # the grammar takes `! { cd web; }` for a command `{`
+        raise UnreadTextError("it has a form that is not read")
+    doubt = doubts[0] if doubts else ""
+    return SimpleCommand(tuple(words), tuple(sets), doubt, (*below, *_below(statement)))
 
-    def _blank(self, start: int, end: int) -> bool:
-        """Return whether a line ends in a gap between two leaves."""
-        if not GAP.fullmatch(self._source, start, max(start, end)):
-            raise UnreadTextError("it has a form that the parser passes over")
-        return b"\n" in self._source[start:end].replace(b"\\\n", b"")
 
-    def _tokens(self, node: "Node", depth: int) -> Iterator[_Token]:
-        """Yield the leaves and signs, with the ends of lines."""
-        if depth > _MAX_DEPTH * 3:
-            raise UnreadTextError("it is nested too deeply")
-        at = node.start_byte
-        for child in node.children:
-            if child.is_missing:
-                raise UnreadTextError(UNPARSED)
-            if self._blank(at, child.start_byte):
-                yield _Token("\n")
-            at = child.end_byte
-            if child.type in _JOINED:
-                yield from self._tokens(child, depth + 1)
-            elif child.type == "comment":
-                before = self._text[: child.start_byte][-1:]
-                if before not in ("", *" \t\n;|&()") or "\n" in self._of(child):
-                    raise UnreadTextError("it has a form that is not read")
-            elif child.type == "file_redirect":
-                yield _Token("", child, is_redirect=True)
-            elif child.type == "herestring_redirect":
-                continue
-            elif child.type == "heredoc_redirect":
-                raise UnreadTextError("it has a here-document that is not read")
-            elif child.is_named:
-                yield _Token("", child)
-            elif child.type in _SIGNS or child.type in "(){}":
-                yield _Token(child.type, child)
-            else:
-                raise UnreadTextError(f"it has a sign that is not read ({child.type})")
-        if self._blank(at, node.end_byte):
-            yield _Token("\n")
+def _value(word: ShellWord, doubts: list[str]) -> str:
+    """Return a word's value, or behind `UNKNOWN` its text."""
+    found = list(word.doubts)
+    if _EXPANDS.match(word.written):
+        found.append("a pattern may become an option")
+    if not found:
+        return word.text
+    for pattern, value in _KNOWN_VALUES:
+        if pattern.fullmatch(word.written):
+            return pattern.sub(value, word.written)
+    doubts += found
+    return UNKNOWN + word.written
 
-    def operand(self, node: "Node", depth: int) -> Statement:
-        """Take a leaf."""
-        kind = node.type
-        if kind in _COMMANDS:
-            command, writes = self._command(node)
-            return Statement("command", command=command, writes=writes)
-        text = self._of(node)
-        if kind == "subshell" or (kind == "compound_statement" and text[:2] != "(("):
-            within = self.scope(node, depth + 1)
-            return Statement("subshell" if kind == "subshell" else "braces", (within,))
-        if kind not in _REASONS:
-            raise UnreadTextError(f"it has a form that is not read ({kind})")
-        below = tuple(self._below(node))
-        names = [one for one in node.children if one.type == "variable_name"]
-        sets = tuple((self._of(one), UNKNOWN) for one in names)
-        if kind == "function_definition":
-            return Statement("function", below=below, why=_REASONS[kind])
-        writes = tuple(self._writes_below(node))
-        return Statement("opaque", (), SimpleCommand((), sets), below, _REASONS[kind], writes)
 
-    def _below(self, node: "Node") -> list[SimpleCommand]:
-        """Return each command that stands anywhere below a node."""
-        self._nested += 1
-        if self._nested > _MAX_DEPTH:
-            raise UnreadTextError("it is nested too deeply")
-        found: list[SimpleCommand] = []
-        waiting = list(reversed(node.children))
-        while waiting:
-            one = waiting.pop()
-            if one.type == "function_definition":
-                raise UnreadTextError("it defines a function within another statement")
-            if one.type in _COMMANDS:
-                found.append(self._command(one)[0])
-            elif one.type == "heredoc_redirect":
-                raise UnreadTextError("it has a here-document that is not read")
-            else:
-                waiting.extend(reversed(one.children))
-        self._nested -= 1
-        return found
+def _check_documents(statement: ShellStatement) -> None:
+    for one in statement.redirections:
+        if one.operator.startswith("<<") and one.operator != "<<<":
+            raise UnreadTextError("it has a here-document that is not read")
 
-    def _writes_below(self, node: "Node") -> Iterator[str]:
-        waiting = list(node.children)
-        while waiting:
-            one = waiting.pop()
-            waiting.extend(one.children)
-            if one.type == "file_redirect":
-                yield from self.writes(one)
 
-    def _command(self, node: "Node") -> tuple[SimpleCommand, tuple[str, ...]]:
-        if node.type == "test_command":
-            text = self._of(node)
-            is_plain = not re.search(r"[$`'\"\\]", text)
-            tested = tuple(text.split()) if is_plain else ("[", UNKNOWN + text)
-            return SimpleCommand(tested, below=tuple(self._below(node))), ()
-        words: list[str] = []
-        sets: list[tuple[str, str]] = []
-        writes: list[str] = []
-        doubts: list[str] = []
-        if node.type == "variable_assignment":
-            return SimpleCommand((), (self._assignment(node),), below=tuple(self._below(node))), ()
-        self._check(node)
-        for child in node.children:
-            if child.type == "variable_assignment":
-                name, value = self._assignment(child)
-                if node.type == "declaration_command":
-                    words.append(f"{name}={value}")
-                else:
-                    sets.append((name, value))
-            elif child.type == "file_redirect":
-                writes += self.writes(child)
-            elif child.type == "heredoc_redirect":
-                raise UnreadTextError("it has a here-document that is not read")
-            elif child.type == "command_name" and len(child.children) == 1:
-                words.append(self._word(child.children[0], doubts))
-            elif node.type != "command" and (child.type == "variable_name" or not child.is_named):
-                words.append(self._of(child))
-            elif child.type != "herestring_redirect":
-                words.append(self._word(child, doubts))
-        first = next((one for one in words if one not in ("time", "-p")), "")
-        if first in _RESERVED:  # the grammar takes `! { cd web; }` for a command `{`
-            raise UnreadTextError("it has a form that is not read")
-        below = self._below(node)
-        doubt = doubts[0] if doubts else ""
-        return SimpleCommand(tuple(words), tuple(sets), doubt, tuple(below)), tuple(writes)
-
-    def _check(self, node: "Node") -> None:
-        found = ParsedCommand()
-        CommandReader(self._text, self._source, found).check_gaps(node)
-        if found.doubts:
-            raise UnreadTextError(found.doubts[0])
-
-    def _assignment(self, node: "Node") -> tuple[str, str]:
-        name, sign, *values = node.children
-        if name.type != "variable_name" or sign.type != "=" or len(values) > 1:
-            return self._of(name), UNKNOWN + self._of(node)
-        return self._of(name), self._word(values[0], []) if values else ""
-
-    def _word(self, node: "Node", doubts: list[str]) -> str:
-        """Return a word's value, or behind `UNKNOWN` its text."""
-        text = self._of(node)
-        found = ParsedCommand()
-        word = CommandReader(self._text, self._source, found).word(node)
-        if _EXPANDS.match(text):
-            found.doubt("a pattern may become an option")
-        if not found.doubts:
-            return word
-        for pattern, value in _KNOWN_VALUES:
-            if pattern.fullmatch(text):
-                return pattern.sub(value, text)
-        doubts += found.doubts
-        return UNKNOWN + text
-
-    def writes(self, node: "Node") -> list[str]:
-        """Return the files that a redirection writes."""
-        self._check(node)
-        sign = ""
-        targets: list[Node] = []
-        for one in node.children:
-            is_odd = one.type == "file_descriptor" and not DESCRIPTOR.fullmatch(self._of(one))
-            if one.is_missing or is_odd:
-                raise UnreadTextError("it has a redirection that is not read")
-            if not one.is_named:
-                sign = one.type
-            elif one.type != "file_descriptor":
-                targets.append(one)
-        if sign not in REDIRECTS or len(targets) > 1:
+def _writes(statement: ShellStatement) -> Iterator[str]:
+    """Yield the files that the redirections of a statement write."""
+    _check_documents(statement)
+    for one in statement.redirections:
+        if reason("file_redirect") in one.doubts or PASSED_OVER in one.doubts:
             raise UnreadTextError("it has a redirection that is not read")
-        if not targets or sign in ("<", "<&", ">&-", "<&-"):
-            return []
-        if targets[0].type == "number" and sign == ">&":
-            return []
-        if targets[0].type == "process_substitution":
-            return []
-        return [self._word(targets[0], [])]
+        for target in one.targets if one.operator in WRITING else ():
+            if not one.copies(target) and not target.written.startswith((">(", "<(")):
+                yield _value(target, [])
 
 
 class _Joiner:
-    """Joins the leaves by bash's precedence: pipes, then chains, then lists."""
+    """Joins statements by bash's precedence: pipes, then chains, then lists."""
 
-    def __init__(self, reader: _Reader, tokens: list[_Token], depth: int) -> None:
-        self._reader = reader
-        self._tokens = [*tokens, _Token("end")]
-        self._at = 0
+    def __init__(self, text: str, depth: int) -> None:
+        self._text = text
         self._depth = depth
+        self._tokens: list[_Token] = []
+        self._at = 0
+
+    def scope(self, statement: ShellStatement) -> Statement:
+        """Take a program, or what stands in brackets."""
+        if self._depth > _MAX_DEPTH:
+            raise UnreadTextError("it is nested too deeply")
+        _check(statement)
+        own = statement.text
+        is_closed = own[:1] + own[-1:] in ("()", "{}") and (own[0] != "{" or own[1:2].isspace())
+        if statement.kind != "program" and (not is_closed or own[:2] == "(("):
+            raise UnreadTextError("it has a form that is not read")
+        for inner in statement.inner:
+            self._tokens += map(_Token, inner.signs)
+            if inner.kind != "comment":
+                self._tokens.append(_Token("", inner))
+            elif self._text[: inner.start][-1:] not in ("", *" \t\n;|&()") or "\n" in inner.text:
+                raise UnreadTextError("it has a form that is not read")
+        self._tokens += map(_Token, (*statement.ends, "end"))
+        return self._list()
 
     def _sign(self) -> str:
         return self._tokens[self._at].sign
@@ -415,7 +297,7 @@ class _Joiner:
         while self._sign() == "\n":
             self._at += 1
 
-    def list_(self) -> Statement:
+    def _list(self) -> Statement:
         items: list[Statement] = []
         self._lines()
         while self._sign() != "end":
@@ -455,18 +337,25 @@ class _Joiner:
         return made
 
     def _stage(self) -> Statement:
-        token = self._tokens[self._at]
-        if token.node is None or token.sign:
+        statement = self._tokens[self._at].statement
+        if statement is None:
             raise UnreadTextError("it has a form that is not read")
-        if token.is_redirect:
-            made = Statement("command")
-        else:
-            made = self._reader.operand(token.node, self._depth)
-            self._at += 1
-        while self._tokens[self._at].is_redirect:
-            node = self._tokens[self._at].node
-            assert node is not None
-            below = (*made.below, *self._reader._below(node))  # noqa: SLF001 - one concept
-            made = made._replace(writes=(*made.writes, *self._reader.writes(node)), below=below)
-            self._at += 1
-        return made
+        self._at += 1
+        kind, writes = statement.kind, tuple(_writes(statement))
+        if kind in _COMMANDS:
+            return Statement("command", command=_command(statement), writes=writes)
+        if kind == "subshell" or (kind == "compound_statement" and statement.text[:2] != "(("):
+            within = _Joiner(self._text, self._depth + 1).scope(statement)
+            return Statement(
+                "subshell" if kind == "subshell" else "braces", (within,), writes=writes
+            )
+        below = tuple(_below(statement))
+        if kind == "redirected_statement":  # redirections alone
+            return Statement("command", below=below, writes=writes)
+        if kind not in _REASONS:
+            raise UnreadTextError(f"it has a form that is not read ({kind})")
+        if kind == "function_definition":
+            return Statement("function", below=below, why=_REASONS[kind], writes=writes)
+        sets = tuple((one.text, UNKNOWN) for one in statement.words[: kind == "for_statement"])
+        every = tuple(file for one in statement.all() for file in _writes(one))
+        return Statement("opaque", (), SimpleCommand((), sets), below, _REASONS[kind], every)
