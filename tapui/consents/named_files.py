@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tapui.emitters.runner.environment import deciding
 from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path
-from tapui.policies.commands import naive_words, parsed
+from tapui.policies.commands import UNPARSED, ShellWord, naive_words, parsed
 from tapui.policies.inner_commands import runs_programs, takes_text
 from tapui.policies.programs import KINDS, base_name
 from tapui.policies.rules import is_within
@@ -42,16 +42,10 @@ _MAX_NESTED = 3
 """How many texts within texts are looked into."""
 _MAX_TEXTS = 20
 """Texts for shells in which programs are looked for."""
-_QUOTED = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.""", re.DOTALL)
-_TOKEN = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\;|&()<>`])+""", re.DOTALL)
-"""A word of a command with its quotes."""
 _PATTERN = re.compile(r"[*?]|\[[^]]+\]")
-_PARAMETER = re.compile(r"\$[*?@#!$-]")
-"""Parameters of the shell that look like patterns."""
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
 _TEXT_BEHIND = re.compile(r"-[A-Za-z]*[cS]|--command|--split-string|eval|trap")
 """What a text with a command stands behind: `bash -lc`, `env -S`, `su -c`."""
-_INPUT = re.compile(r"<\s*([^\s<>|;&()]+)")
 _SPLIT = re.compile(r"[\s=:,;|&()<>'\"`]+")
 _IMPORTS = re.compile(
     r"-[A-Za-z]*[mrMIl]|--(require|import|loader|experimental-loader|module|preload)"
@@ -137,10 +131,9 @@ def _named_words(command: ReadCommand) -> NamedWords:
     if command.args is not None:
         words = (command.text or "", *command.args)
         _program(found, words)
-        _look_into(found, words, 0)
+        _look_into(found, [ShellWord(word, word, "") for word in words], 0)
     elif command.text is not None:
         found.doubts += _programs(found, command.text)
-        found.add(named.strip("\"'") for named in _INPUT.findall(command.text))
         _look_through(found, command.text, 0)
         # The shell is looked for along PATH, too, which an entry may set.
         if command.shell:
@@ -216,38 +209,39 @@ def _module_paths(name: str) -> Iterator[str]:
 
 
 def _look_through(found: NamedWords, text: str, nesting: int) -> None:
-    """Look for patterns and variables that are set in the text of a command."""
-    written = _TOKEN.findall(text)
-    plain = [_QUOTED.sub(_unquoted, one) for one in written]
-    for token, word in zip(written, plain, strict=True):
-        if set_here := _ASSIGNED.fullmatch(word):
+    """Look for patterns, input, and variables that are set in the text of a command."""
+    read = parsed(text)
+    for guessed in naive_words(text) if read.tree is None or UNPARSED in read.doubts else ():
+        _look_into(found, [ShellWord(word, word, word) for word in guessed], nesting)
+    for statement in read.tree.all() if read.tree is not None else ():
+        sets = [(f"{name}={value.text}", name) for name, value in statement.assignments]
+        words = [*(ShellWord(one, "", name) for one, name in sets), *statement.words]
+        if statement.kind == "test_command" and statement.text[1:2] not in " \t\n[":
+            # The grammar takes `[ab].sh` for a test.
+            words.append(ShellWord(statement.text, "", statement.text))
+        for one in statement.redirections:
+            texts = [word.text for word in one.targets]
+            found.add(texts if one.operator in ("<", "<<<") else ())
+            if not one.operator.startswith("<<"):
+                words += one.targets
+            elif nesting < _MAX_NESTED:  # of a here-document
+                _look_through(found, " ".join(texts), nesting + 1)
+        _look_into(found, words, nesting)
+
+
+def _look_into(found: NamedWords, words: Sequence[ShellWord], nesting: int) -> None:
+    for before, word in zip(("", *(one.text for one in words)), words, strict=False):
+        if set_here := _ASSIGNED.fullmatch(word.text):
             found.doubts += deciding([set_here[1]])
             found.add([set_here[2]])
             for named in _modules(("", *set_here[2].split())):
                 for path in _module_paths(named):
                     found.words.setdefault(path)
-        elif _PATTERN.search(_PARAMETER.sub("", _QUOTED.sub("", token))):
-            found.patterns.setdefault(word)
-    _look_into(found, plain, nesting)
-
-
-def _look_into(found: NamedWords, words: Sequence[str], nesting: int) -> None:
-    if nesting >= _MAX_NESTED:
-        return
-    for before, word in zip(("", *words), words, strict=False):
-        if _TEXT_BEHIND.fullmatch(before):
-            _look_through(found, word, nesting + 1)
-        elif word.startswith(("-S", "--split-string=")):
-            _look_through(
-                found, word.removeprefix("--split-string=").removeprefix("-S"), nesting + 1
-            )
-        elif set_here := _ASSIGNED.fullmatch(word):
-            found.doubts += deciding([set_here[1]])
-
-
-def _unquoted(quoted: re.Match[str]) -> str:
-    text = quoted[0]
-    return text[1:] if text.startswith("\\") else text[1:-1]
+        elif _PATTERN.search(word.unquoted):
+            found.patterns.setdefault(word.text)
+        inner = word.text.removeprefix("--split-string=").removeprefix("-S")
+        if nesting < _MAX_NESTED and (inner != word.text or _TEXT_BEHIND.fullmatch(before)):
+            _look_through(found, inner, nesting + 1)
 
 
 def _parts(word: str) -> Iterator[str]:

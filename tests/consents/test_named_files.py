@@ -51,6 +51,8 @@ def named(folder: Path, command: str | None, **keys: Any) -> NamedFiles:
         ("timeout 5 ./pulse.sh", ["pulse.sh"]),
         ("cd sub && ./inner.sh", ["sub/inner.sh"]),
         ("bash < pulse.sh", ["pulse.sh"]),
+        ("bash -c 'sh < pulse.sh'", ["pulse.sh"]),
+        ("while read x; do echo $x; done < conf.json", ["conf.json"]),
         ("curl -d @conf.json x", ["conf.json"]),
         ("sub/../pulse.sh", ["pulse.sh"]),
         ("./pulse.sh > conf.json", ["pulse.sh"]),
@@ -137,6 +139,8 @@ def test_files_that_options_texts_and_variables_name(
         ("cd lib && cat 'x y'*.sh | sh", "x y*.sh"),
         ("bash -c 'sh *.sh'", "*.sh"),
         ("env -S 'sh *.sh'", "*.sh"),
+        ("sh <<EOF\nsh *.sh\nEOF", "*.sh"),
+        ('echo "$(sh *.sh)"', "*.sh"),
     ],
 )
 def test_a_pattern_is_not_covered(project: Path, command: str, pattern: str) -> None:
