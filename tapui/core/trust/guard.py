@@ -242,7 +242,7 @@ class PersonGuard(CorePart):
         if connection is None or not connection.is_open:
             return
         judged = judge(found, self._let_in)
-        if connection.is_inside and judged.case is not Case.REFUSED:
+        if connection.is_inside and not judged.is_inside:
             judged = PersonVerdict(Case.REFUSED, "it was started for an agent", is_inside=True)
         case, why, sight = judged.case, judged.why, found.sight
         if case is Case.SHELL and self._takes_new_terminals and sight is not None:
@@ -420,9 +420,10 @@ class PersonGuard(CorePart):
     def _decided(self, decided: Decided) -> None:
         asked: AskedByCommand = decided.waiting.subject
         if decided.verdict != "approve":
-            self._denied.lately.take(self._clock.now)
-            if asked.shell is not None:
-                _remember(self._denied.shells, asked.shell)
+            if decided.waiting.view.state == "denied":  # else it could not be recorded
+                self._denied.lately.take(self._clock.now)
+                if asked.shell is not None:
+                    _remember(self._denied.shells, asked.shell)
             self._settle(asked, decided.reason or "you denied it in the tower")
             return
         if asked.shell is not None:

@@ -658,6 +658,21 @@ def test_a_terminal_that_was_denied_is_not_asked_about_again(talk: Conversation)
     assert host.hear() == []
 
 
+def test_an_answer_that_was_not_recorded_is_no_refusal_of_the_terminal(talk: Conversation) -> None:
+    asked(talk)
+    own = own_tower(talk)
+    talk.sight = NEW_TERMINAL
+    command = talk.tower(role="client")
+    for _ in range(limits.MODEL_DENIALS + 1):
+        talk.records = "refused"
+        decide(command)
+        answer(talk, own, waiting(talk, "terminal")[0])
+        assert "could not be recorded" in command.hear_of("error")[0]["message"]
+    talk.records = "kept"
+    decide(command)
+    assert len(waiting(talk, "terminal")) == 1
+
+
 def test_all_that_waits_for_one_terminal_is_one_request(talk: Conversation) -> None:
     asked(talk)
     own = own_tower(talk)
@@ -747,7 +762,9 @@ def test_a_process_that_says_it_is_inside_is_refused(talk: Conversation) -> None
     command.hear()
     error = command.error(type="approval.decide", approvalId="a-1", decision="approve")
     assert "it was started for an agent" in error["message"]
-    assert command.error(type="gateway.stop")["code"] == "UNAUTHORIZED"
+    for sight in (PERSON, seen(terminal=None)):
+        talk.sight = sight
+        assert command.error(type="gateway.stop")["code"] == "UNAUTHORIZED"
 
 
 def test_no_socket_passes_for_the_terminal_of_serve(talk: Conversation) -> None:
