@@ -10,6 +10,7 @@ from tapui.core.conversations.legal import GUARDED, LEGAL, NAMED, NOT_AGENTS
 from tapui.core.deadlines import Due
 from tapui.core.model import Connection, Standing
 from tapui.core.parts import Parts
+from tapui.core.trust.guard import Need
 from tapui.wire import builtin as b
 from tapui.wire import changes as c
 from tapui.wire import emitters as e
@@ -152,12 +153,10 @@ def handlers(parts: Parts) -> dict[Standing, dict[type[m.Message], Handler]]:
         h.SessionClose: parts.tool_hosts.session_close,
     }
     of_tower = of_state[Standing.TOWER]
-    for kinds, wrap in (
-        (GUARDED, parts.guard.guards),
-        (NOT_AGENTS, parts.guard.refuses_agents),
-        (NAMED, parts.guard.names),
-    ):
-        of_tower |= {kind: wrap(of_tower[kind]) for kind in kinds}
+    needs: tuple[tuple[Need, frozenset[type[m.Message]]], ...]
+    needs = (("person", GUARDED), ("no agent", NOT_AGENTS), ("name", NAMED))
+    for need, kinds in needs:
+        of_tower |= {kind: parts.guard.guarded(of_tower[kind], need) for kind in kinds}
     return of_state
 
 

@@ -9,6 +9,7 @@ about with a word of warning.
 from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import takewhile
 
 from tapui.core.effects import AgentProcess, Identified, SeenProcess, Sight
 from tapui.wire.subjects import Asker, Program
@@ -55,6 +56,8 @@ class PersonVerdict:
     why: str = ""
     is_inside: bool = False
     """Whether it is refused as an agent's."""
+    shell: SessionShell | None = None
+    """The one that the person is asked about."""
 
 
 def judge(found: Identified, let_in: Container[SessionShell | None]) -> PersonVerdict:
@@ -75,7 +78,7 @@ def judge(found: Identified, let_in: Container[SessionShell | None]) -> PersonVe
     if not is_let_in:
         leader = sight.leader_line[0]
         words = f"{leader.name} (process {leader.pid}) on {short(sight.terminal)}"
-        return PersonVerdict(Case.SHELL, f"{words} was not let in")
+        return PersonVerdict(Case.SHELL, f"{words} was not let in", shell=shell)
     agent = next((one for one in found.agents if one.session == sight.session), None)
     if agent is not None and (agent.pid, agent.start) != (shell.pid, shell.start):
         # What it starts can look like a child of the shell (CLONE_PARENT).
@@ -129,8 +132,7 @@ def inside(sight: Sight, agents: Iterable[AgentProcess], *, is_let_in: bool = Fa
     under any name that a host gives them."""
     line, leader_line = sight.line, sight.leader_line
     if is_let_in:
-        below = [one.pid for one in line]
-        line = line[: below.index(sight.session)] if sight.session in below else line
+        line = tuple(takewhile(lambda process: process.pid != sight.session, line))
         leader_line = ()
     known = {(one.pid, one.start): one for one in agents}
     process = f"process {sight.line[0].pid}"

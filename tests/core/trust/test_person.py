@@ -658,6 +658,16 @@ def test_a_terminal_that_was_denied_is_not_asked_about_again(talk: Conversation)
     assert host.hear() == []
 
 
+def test_each_that_waits_for_one_terminal_is_recorded_as_itself(talk: Conversation) -> None:
+    asked(talk)
+    own = own_tower(talk)
+    for pid in (4711, 4712):
+        talk.sight = seen(NEW_SHELL, TMUX, pid=pid, leader=NEW_SHELL, terminal="/dev/pts/7")
+        decide(talk.tower(role="client"))
+    answer(talk, own, waiting(talk, "terminal")[0], "deny")
+    assert [one["asker"]["pid"] for one in talk.events("command.asked")] == [4711, 4712]
+
+
 def test_an_answer_that_was_not_recorded_is_no_refusal_of_the_terminal(talk: Conversation) -> None:
     asked(talk)
     own = own_tower(talk)
@@ -819,15 +829,20 @@ def test_after_some_denials_the_person_is_not_asked_for_a_while(talk: Conversati
     assert len(waiting(talk, "command")) == 1
 
 
-def test_only_so_many_wait_at_once(talk: Conversation) -> None:
+@pytest.mark.parametrize("is_found_at_once", [True, False], ids=["each by itself", "with one look"])
+def test_only_so_many_wait_at_once(talk: Conversation, is_found_at_once: bool) -> None:
     asked(talk)
     own_tower(talk)
     talk.sight = BROKEN
     command = talk.tower(role="client")
+    talk.finds_askers = is_found_at_once
     for _ in range(limits.MAX_ASKED_BY_COMMANDS):
         decide(command)
-    error = command.ask(type="session.stop", id="x", sessionId="s1")[-1]
-    assert "such requests wait already" in error["message"]
+    command.say(type="session.stop", id="x", sessionId="s1")
+    if not is_found_at_once:
+        talk.found(talk.asked_for[-1])
+    assert len(waiting(talk, "command")) == limits.MAX_ASKED_BY_COMMANDS
+    assert "such requests wait already" in command.hear()[-1]["message"]
 
 
 def test_a_request_that_is_not_answered_in_time_is_refused(talk: Conversation) -> None:
