@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from typing import TypeVar
 
 from tapui.core.effects import AgentProcess, ConnectionId, Identified, Identify, NoteAgent
 from tapui.home.local_socket import Peer
@@ -19,6 +20,7 @@ from tapui.runtime.processes.status import Address, Key
 from tapui.runtime.tasks import in_thread
 
 _log = logging.getLogger(__name__)
+_T = TypeVar("_T")
 
 End = tuple[Address, Address]
 """A client's socket: its own address, and the gateway's."""
@@ -50,13 +52,7 @@ class Askers:
         find = self._finder(effect.connection)
 
         def work() -> Identified:
-            process = find()
-            if process is None:
-                return Identified(None)
-            with contextlib.closing(process):
-                sight = look(process.pid)
-                is_known = process.is_still()
-            return Identified(sight if is_known else None, self._running(), system.now())
+            return Identified(_read(find(), look), self._running(), system.now())
 
         in_thread(
             self._loop,
@@ -75,22 +71,12 @@ class Askers:
         """Remember a process as an agent's, for as long as it runs."""
         if self._is_closed:
             return
-        try:
-            find = None if effect.connection is None else self._finder(effect.connection)
-        except OSError as error:
-            _log.warning("not known as an agent's: %s: %s", effect.what, error)
-            return
+        pid, find = effect.pid, self._finder(effect.connection or 0)
 
         def work() -> None:
-            try:
-                if find is None:
-                    self._note(effect.pid, effect.what)
-                elif (process := find()) is not None:
-                    with contextlib.closing(process):
-                        if process.is_still():
-                            self._note(process.pid, effect.what)
-            except OSError as error:  # no descriptor is left
-                _log.warning("not known as an agent's: %s: %s", effect.what, error)
+            process = _read(find(), system.status) if pid is None else system.status(pid)
+            if process is not None and process.key not in self._own:
+                self._agents[process.key] = effect.what
 
         in_thread(
             self._loop,
@@ -100,11 +86,6 @@ class Askers:
             about=effect,
             executor=self._thread,
         )
-
-    def _note(self, pid: int | None, what: str) -> None:
-        process = None if pid is None else system.status(pid)
-        if process is not None and process.key not in self._own:
-            self._agents[process.key] = what
 
     def _running(self) -> tuple[AgentProcess, ...]:
         running = []
@@ -121,18 +102,21 @@ class Askers:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _finder(self, number: ConnectionId) -> Callable[[], PeerProcess | None]:
-        """Return what finds the process behind a connection, in the thread. Raises `OSError`."""
+        """Return what finds the process behind a connection, in the thread; 0 is none."""
         port = self._ports.get(number)
         if port is None:
             return lambda: None
         peer, end = port.peer, port.client_end
-        if peer.pid is not None:
-            try:
-                process = PeerProcess(peer)
-            except ProcessLookupError:
-                return lambda: None
-            return lambda: process
-        return (lambda: _holder(end)) if end is not None else lambda: None
+        if peer.pid is None:
+            return (lambda: _holder(end)) if end is not None else lambda: None
+        try:
+            process = PeerProcess(peer)
+        except ProcessLookupError:  # it has ended
+            return lambda: None
+        except OSError as error:  # no descriptor is left
+            _log.warning("the process of connection %d is not looked at: %s", number, error)
+            return lambda: None
+        return lambda: process
 
 
 def _holder(end: End) -> PeerProcess | None:
@@ -140,3 +124,12 @@ def _holder(end: End) -> PeerProcess | None:
     or one that cannot be looked at: any of them may have written to it."""
     holders = set(system.socket_holders(*end))
     return PeerProcess(begun(Peer(holders.pop(), None))) if len(holders) == 1 else None
+
+
+def _read(process: PeerProcess | None, read: Callable[[int], _T | None]) -> _T | None:
+    """Return what is read of a process by its id; None where that is another's by then."""
+    if process is None:
+        return None
+    with contextlib.closing(process):
+        found = read(process.pid)
+        return found if process.is_still() else None

@@ -24,7 +24,7 @@ from tapui.station.faults import faults_logged, start_fault
 from tapui.station.options import Options
 from tapui.station.process_end import EndWatch, Signals, refuse_stop
 from tapui.station.running_gateway import RunningGateway
-from tapui.station.serve_prompt import ServePrompt, can_ask
+from tapui.station.serve_prompt import ServePrompt
 from tapui.text import safe_text
 
 _STOP_SECONDS = 5.0
@@ -101,7 +101,7 @@ async def _serve(options: Options, watch: EndWatch, stderr: StderrLines) -> int:
         try:
             _announce(options, announced)
             running.load()
-            if can_ask():
+            if sys.stdin.isatty() and sys.stderr.isatty():
                 with contextlib.suppress(OSError):  # no controlling terminal: none can be asked
                     ServePrompt(running.turn)
             if options.exit_when_idle:

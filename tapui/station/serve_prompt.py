@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 import termios
 from collections.abc import Sequence
 from contextlib import suppress
@@ -27,11 +26,6 @@ between two looks whether this process has the terminal."""
 _LOCK_AFTER_ANOTHER = 2.0
 """The same where the question before it has ended by itself: the answer may be meant for that."""
 _LINE = 4096
-
-
-def can_ask() -> bool:
-    """Return whether the person can be asked on this terminal."""
-    return sys.stdin.isatty() and sys.stderr.isatty()
 
 
 class ServePrompt:
@@ -84,25 +78,27 @@ class ServePrompt:
         self._asked = next(iter(self._waiting), None)
         if self._asked is not None:
             self._say(_question(self._waiting[self._asked]))
-            self._timer = self._loop.call_later(lock, self._listen)
+            self._listen_after(lock)
+
+    def _listen_after(self, seconds: float) -> None:
+        self._listen_not()
+        self._timer = self._loop.call_later(seconds, self._listen)
 
     def _listen(self) -> None:
         """Take an answer from now on, once this process has the terminal."""
-        self._timer = None
         with suppress(OSError, termios.error):  # the terminal has gone
             if self._is_in_front():
                 termios.tcflush(self._terminal, termios.TCIFLUSH)
                 self._typed = b""
                 self._loop.add_reader(self._terminal, self._answered)
             else:
-                self._timer = self._loop.call_later(_LOCK, self._listen)
+                self._listen_after(_LOCK)
 
     def _listen_not(self) -> None:
         if self._terminal >= 0:
             self._loop.remove_reader(self._terminal)
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     def _is_in_front(self) -> bool:
         return os.tcgetpgrp(self._terminal) == os.getpgrp()
@@ -110,8 +106,7 @@ class ServePrompt:
     def _answered(self) -> None:
         try:
             if not self._is_in_front():  # what is typed is another program's
-                self._loop.remove_reader(self._terminal)
-                self._timer = self._loop.call_later(_LOCK, self._listen)
+                self._listen_after(_LOCK)
                 return
             self._typed += os.read(self._terminal, _LINE)
         except BlockingIOError:  # another program has read it
