@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from tapui.core.model import Way
 from tapui.home import local_socket
 from tapui.home.local_socket import SOCKET_FILE, Peer
-from tapui.runtime.processes import sights
+from tapui.runtime.processes.sights import system
 from tapui.runtime.websocket.connections import MAX_TRANSIENT
 from tests.runtime.conftest import Running
 from tests.runtime.rawclient import RawClient, request, text
@@ -90,14 +91,14 @@ async def test_over_tcp_it_names_another_user_too(recording: Running) -> None:
 
 def test_where_the_table_tells_nothing_the_user_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = ("127.0.0.1", 1), ("127.0.0.1", 2)
-    assert sights.socket_owner(*nobody) is None
-    assert sights.socket_owner(("not an address", 1), nobody[1]) is None
+    assert system.socket_owner(*nobody) is None
+    assert system.socket_owner(("not an address", 1), nobody[1]) is None
 
     def forbidden(*_: object) -> None:
         raise PermissionError
 
-    monkeypatch.setattr(sights.socket, "socket", forbidden)
-    assert sights.socket_owner(*nobody) is None
+    monkeypatch.setattr(socket, "socket", forbidden)
+    assert system.socket_owner(*nobody) is None
 
 
 async def test_no_page_comes_through_it(recording: Running, end: Path) -> None:

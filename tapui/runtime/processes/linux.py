@@ -7,8 +7,9 @@ which was opened later has no name there.
 import contextlib
 import os
 import socket
+import struct
 import time
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 
 from tapui.invocation import MARKS
 from tapui.runtime.processes.status import Address, Status
@@ -21,6 +22,21 @@ _PTS = range(136, 144)
 _TTY = 4
 _MAX_ARGV = 16 * 1024
 _ENDED = (FileNotFoundError, ProcessLookupError)
+_SOCK_DIAG = 4
+_SOCK_DIAG_BY_FAMILY = 20
+_NLM_F_REQUEST = 1
+_HEADER = struct.Struct("=IHHII")
+"""`nlmsghdr`: length, type, flags, sequence number, port."""
+_REQUEST = struct.Struct("=BBBxI")
+"""The begin of `inet_diag_req_v2`: family, protocol, extensions, states."""
+_PORTS = struct.Struct("!HH")
+_REST_OF_ID = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
+"""The end of `inet_diag_sockid`: any interface, any cookie."""
+_OWNER = struct.Struct("=II")
+"""User and inode, in the answer."""
+_OWNER_AT = _HEADER.size + 4 + 48 + 12
+"""Behind the header, four bytes, `inet_diag_sockid` and three numbers."""
+_ANSWER = 4096
 
 
 def status(pid: int) -> Status | None:
@@ -113,24 +129,32 @@ def children(pid: int) -> Iterator[Status]:
     return (one for one in map(status, _pids()) if one is not None and one.parent == pid)
 
 
+def socket_owner(client: Address, ours: Address) -> int | None:
+    """Return the user whose socket `client` is, connected to `ours`; None where it is not known.
+
+    Of a socket that its process has closed it is 0.
+    """
+    return _socket(client, ours)[0]
+
+
 def socket_holders(client: Address, ours: Address) -> Iterator[int]:
     """Return the processes of this user that have the socket `client` open, connected to `ours`,
     and those that do not show what they have open.
 
     Reads what all processes of this user have open: not for an event loop.
     """
-    links = {f"socket:[{inode}]" for inode in _inodes(client, ours)}
-    for pid in _pids() if links else ():
-        if pid != 1 and uid(pid) == os.getuid() and _may_hold(pid, links):
+    inode = _socket(client, ours)[1]
+    for pid in _pids() if inode else ():
+        if pid != 1 and uid(pid) == os.getuid() and _may_hold(pid, f"socket:[{inode}]"):
             yield pid
 
 
-def _may_hold(pid: int, links: Container[str]) -> bool:
+def _may_hold(pid: int, link: str) -> bool:
     try:
         numbers = os.listdir(f"/proc/{pid}/fd")  # noqa: PTH208 - thousands of times
         for number in numbers:
             with contextlib.suppress(*_ENDED):  # closed meanwhile
-                if os.readlink(f"/proc/{pid}/fd/{number}") in links:  # noqa: PTH115
+                if os.readlink(f"/proc/{pid}/fd/{number}") == link:  # noqa: PTH115
                     return True
     except PermissionError:
         return True
@@ -139,23 +163,28 @@ def _may_hold(pid: int, links: Container[str]) -> bool:
     return False
 
 
-def _inodes(client: Address, ours: Address) -> Iterator[str]:
-    """Return the inodes of a socket in the kernel's tables: one of IPv6 may have IPv4 addresses."""
-    for table in ("tcp", "tcp6"):
-        ends = [f"{_hex(host, table)}:{port:04X}".encode() for host, port in (client, ours)]
-        with contextlib.suppress(FileNotFoundError), open(f"/proc/net/{table}", "rb") as file:  # noqa: PTH123
-            for line in file:
-                fields = line.split()
-                if fields[1:3] == ends:
-                    yield fields[9].decode()
+def _socket(client: Address, ours: Address) -> tuple[int | None, int]:
+    """Return the user and the inode of a TCP socket, also of one of IPv6 with IPv4 addresses; None
+    and 0 where it is not found.
 
-
-def _hex(host: str, table: str) -> str:
-    """Return an IP address as a table of the kernel has it: words of four bytes, each reversed."""
-    if table == "tcp6" and ":" not in host:
-        host = f"::ffff:{host}"
-    packed = socket.inet_pton(socket.AF_INET6 if ":" in host else socket.AF_INET, host)
-    return "".join(packed[at : at + 4][::-1].hex() for at in range(0, len(packed), 4)).upper()
+    The kernel is asked for this one, which takes 14 µs; reading `/proc/net/tcp` takes 4 ms.
+    """
+    family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+    try:
+        ends = b"".join(socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (client, ours))
+        id_ = _PORTS.pack(client[1], ours[1]) + ends + _REST_OF_ID
+        request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + id_
+        head = _HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as line:
+            line.setblocking(False)
+            line.send(head + request)
+            answer = line.recv(_ANSWER)
+    except OSError:
+        return None, 0  # a system that does not tell
+    if _HEADER.unpack_from(answer)[1] != _SOCK_DIAG_BY_FAMILY:
+        return None, 0  # an error: there is no such socket any more
+    user, inode = _OWNER.unpack_from(answer, _OWNER_AT)
+    return user, inode
 
 
 def _pids() -> list[int]:

@@ -1,13 +1,11 @@
 """What the rule about the person needs to know of a process, read anew each time.
 
 `look`: a process, its ancestors and its terminal. `PeerProcess`: the one behind a connection, whose
-id may be used again. `socket_owner`: whose a TCP connection on this machine is.
+id may be used again.
 """
 
 import os
 import signal
-import socket
-import struct
 import sys
 from dataclasses import replace
 
@@ -21,28 +19,12 @@ if sys.platform == "darwin":
 else:
     from tapui.runtime.processes import linux as system
 
-__all__ = ["PeerProcess", "begun", "line_of", "look", "socket_owner", "system"]
+__all__ = ["PeerProcess", "begun", "line_of", "look", "system"]
 
 _MAX_LINE = 4_096
 """Processes of a line at most: above that it is a circle of ids that were used again."""
 _LOOKS = 3
 """Times that a line is read at most while it changes."""
-# Linux alone tells of one socket without listing all of them: 14 µs, where reading
-# `/proc/net/tcp` takes 4 ms.
-_SOCK_DIAG = 4
-_SOCK_DIAG_BY_FAMILY = 20
-_NLM_F_REQUEST = 1
-_HEADER = struct.Struct("=IHHII")
-"""`nlmsghdr`: length, type, flags, sequence number, port."""
-_REQUEST = struct.Struct("=BBBxI")
-"""The begin of `inet_diag_req_v2`: family, protocol, extensions, states."""
-_PORTS = struct.Struct("!HH")
-_REST_OF_ID = struct.pack("=III", 0, 0xFFFFFFFF, 0xFFFFFFFF)
-"""The end of `inet_diag_sockid`: any interface, any cookie."""
-_USER = struct.Struct("=I")
-_USER_AT = _HEADER.size + 4 + 48 + 12
-"""In the answer: behind the header, four bytes, `inet_diag_sockid` and three numbers."""
-_ANSWER = 4096
 
 
 def look(pid: int) -> Sight | None:
@@ -131,38 +113,11 @@ class PeerProcess:
             signal.pidfd_send_signal(self._handle, 0)
         except ProcessLookupError:
             return False
-        except PermissionError:  # it is another user's
-            return True
+        except PermissionError:  # it is there, and another user's
+            pass
         return True
 
     def close(self) -> None:
         if self._handle is not None:
             os.close(self._handle)
             self._handle = None
-
-
-def socket_owner(client: tuple[str, int], ours: tuple[str, int]) -> int | None:
-    """Return the user whose socket `client` is, connected to `ours`; None where it is not known.
-
-    Both are an IP address and a port. Of a socket that its process has closed it is 0.
-    """
-    if sys.platform != "linux":
-        return None
-    family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
-    try:
-        ends = b"".join(socket.inet_pton(family, end[0]).ljust(16, b"\0") for end in (client, ours))
-        id_ = _PORTS.pack(client[1], ours[1]) + ends + _REST_OF_ID
-        request = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0xFFFFFFFF) + id_
-        head = _HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _NLM_F_REQUEST, 1, 0)
-        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _SOCK_DIAG) as line:
-            line.setblocking(False)
-            line.send(head + request)
-            answer = line.recv(_ANSWER)
-    except OSError:
-        return None  # a system that does not tell
-    if len(answer) < _USER_AT + _USER.size:
-        return None
-    if _HEADER.unpack_from(answer)[1] != _SOCK_DIAG_BY_FAMILY:
-        return None  # an error: there is no such socket any more
-    uid: int = _USER.unpack_from(answer, _USER_AT)[0]
-    return uid

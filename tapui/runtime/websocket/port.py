@@ -15,7 +15,7 @@ from websockets.server import ServerProtocol
 
 from tapui.core.model import Way
 from tapui.home.local_socket import UNKNOWN, Peer, peer_of
-from tapui.runtime.processes.sights import begun, socket_owner
+from tapui.runtime.processes.sights import begun, system
 from tapui.runtime.websocket import handshake
 from tapui.runtime.websocket.connections import ServerConnections
 from tapui.runtime.websocket.frames import (
@@ -93,7 +93,7 @@ class WebSocketPort(asyncio.Protocol):
             if self.peer.uid not in (None, os.geteuid()):
                 self.abort()  # the folder is no other user's to enter: root, perhaps
         elif (ends := self.client_end) is not None:
-            uid = socket_owner(*ends)
+            uid = system.socket_owner(*ends)
             self.peer = Peer(None, uid)
             self.way = Way.OWN if uid == os.geteuid() else Way.OTHER
 
