@@ -29,7 +29,7 @@ def need_person(
 
     found = _found()
     # The shell in which tapui could be started.
-    judged = judge(found, () if found.sight is None else (shell_of(found.sight),))
+    judged = judge(found, (shell_of(found.sight),))
     why = "it was started for an agent" if is_inside() else judged.why
     if "TAP_PROVIDER_TOKEN" in os.environ:
         why = "it was started for a provider"

@@ -88,9 +88,9 @@ def judge(found: Identified, let_in: Container[SessionShell | None]) -> PersonVe
     return PersonVerdict(Case.TAKEN) if why is None else PersonVerdict(Case.COMMAND, why)
 
 
-def shell_of(sight: Sight) -> SessionShell | None:
+def shell_of(sight: Sight | None) -> SessionShell | None:
     """Return the leader of a process's session on its terminal; None where it has ended."""
-    if sight.terminal is None or not sight.leader_line:
+    if sight is None or sight.terminal is None or not sight.leader_line:
         return None
     leader = sight.leader_line[0]
     return SessionShell(leader.pid, leader.start, leader.name)
@@ -130,10 +130,7 @@ def inside(sight: Sight, agents: Iterable[AgentProcess], *, is_let_in: bool = Fa
     """Return why the process counts as an agent's, or None. What is not known here is asked about:
     this only gives the refusal its reason. A shell that was let in is none, nor what is above it,
     under any name that a host gives them."""
-    line, leader_line = sight.line, sight.leader_line
-    if is_let_in:
-        line = tuple(takewhile(lambda process: process.pid != sight.session, line))
-        leader_line = ()
+    line, leader_line = (_below_leader(sight), ()) if is_let_in else (sight.line, sight.leader_line)
     known = {(one.pid, one.start): one for one in agents}
     process = f"process {sight.line[0].pid}"
     for processes, how in (
@@ -154,22 +151,23 @@ def _why_indirect(sight: Sight) -> str | None:
     asks, process = sight.line[0], f"process {sight.line[0].pid}"
     if sight.group != sight.foreground:
         return f"{process} runs in the background of its terminal"
-    between: list[SeenProcess] = []
-    for child, parent in zip(sight.line, (*sight.line[1:], None), strict=True):
-        if child.pid == sight.session:
-            break
-        between.append(child)
+    below = _below_leader(sight)
+    for child, parent in zip(below, (*sight.line[1:], None), strict=False):
         # A parent that began after its child was given it: the first parent has ended.
         if parent is None or parent.start > child.start or _adopts(parent):
             return f"{process} was not started by the shell of its terminal, or outlived it"
-    else:
-        return f"{process} was not started by the shell of its terminal"
     if not asks.is_tapui:
         return f"{process} ({asks.name}) is no command of tapui's"
-    other = next((one for one in between if not one.is_tapui), None)
+    other = next((one for one in below if not one.is_tapui), None)
     if other is not None:
         return f"{process} was started by {other.name} (process {other.pid}), no shell"
     return None
+
+
+def _below_leader(sight: Sight) -> tuple[SeenProcess, ...]:
+    """Return the process and its ancestors up to the leader of its session, without that; all of
+    them where the leader is none of them."""
+    return tuple(takewhile(lambda process: process.pid != sight.session, sight.line))
 
 
 def _adopts(parent: SeenProcess) -> bool:

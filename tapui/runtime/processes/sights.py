@@ -19,7 +19,7 @@ if sys.platform == "darwin":
 else:
     from tapui.runtime.processes import linux as system
 
-__all__ = ["PeerProcess", "begun", "line_of", "look", "system"]
+__all__ = ["PeerProcess", "begun", "look", "system"]
 
 _MAX_LINE = 4_096
 """Processes of a line at most: above that it is a circle of ids that were used again."""
@@ -33,14 +33,14 @@ def look(pid: int) -> Sight | None:
     All of it is read twice: an id that is used again meanwhile does not pass for the process.
     """
     for _ in range(_LOOKS):
-        seen = line_of(pid)
+        seen = _line_of(pid)
         sight = _sight(seen) if seen else None
-        if [one.key for one in line_of(pid)] == [one.key for one in seen]:
+        if [one.key for one in _line_of(pid)] == [one.key for one in seen]:
             return sight
     return None
 
 
-def line_of(pid: int) -> list[Status]:
+def _line_of(pid: int) -> list[Status]:
     """Return a process, its parent and so on, up to the first process; empty where it has ended."""
     line: list[Status] = []
     while pid > 0 and len(line) < _MAX_LINE:
@@ -56,7 +56,7 @@ def _sight(seen: list[Status]) -> Sight:
     first = seen[0]
     leaders = next((seen[at:] for at, one in enumerate(seen) if one.pid == first.session), None)
     if leaders is None:
-        leaders = line_of(first.session)
+        leaders = _line_of(first.session)
         if leaders and leaders[0].session != first.session:
             leaders = []  # the leader has ended, and its id was used again
     below = seen[: len(seen) - len(leaders)] if leaders and leaders[0] in seen else seen
