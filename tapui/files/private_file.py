@@ -95,6 +95,15 @@ def write(folder: int, name: str, data: bytes, *, is_lasting: bool = True) -> No
         raise OSError(error.errno, error.strerror, name) from None
 
 
+def write_in(folder: Path, name: str, data: bytes, *, is_lasting: bool = True) -> None:
+    """Put a file into a folder, as `write` does. Raises `OSError`."""
+    fd = os.open(folder, _FOLDER)
+    try:
+        write(fd, name, data, is_lasting=is_lasting)
+    finally:
+        os.close(fd)
+
+
 def remove_if_holds(folder: int, name: str, data: bytes) -> bool:
     """Remove the file if its content is `data`; return whether it was. Raises `OSError`."""
     try:
@@ -172,11 +181,7 @@ class SealedFile:
     def install(self) -> None:
         """Put it in its place; raises `EditedError` and `OSError`."""
         self.check()
-        folder = os.open(private_folder(self.copilot_home, *self._folder), _FOLDER)
-        try:
-            write(folder, self._name, self.content())
-        finally:
-            os.close(folder)
+        write_in(private_folder(self.copilot_home, *self._folder), self._name, self.content())
 
     def uninstall(self) -> None:
         """Take it away, and its folders unless something is in them.

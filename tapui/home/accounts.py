@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from tapui.files import private_file
 from tapui.files.foreign_file import text_of
-from tapui.files.private_file import private_folder
 
 _HOMES, _FIRST_PERSON = ("/Users", 501) if sys.platform == "darwin" else ("/home", 1000)
 """Below that number are the accounts of services, unless the system was set otherwise."""
@@ -117,8 +116,5 @@ class PortConsent:
 
     def keep(self, people: Iterable[str]) -> None:
         """Remember it; raises `OSError`."""
-        folder = os.open(private_folder(self.state), os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            private_file.write(folder, FILE, msgspec.json.encode(_Kept(list(people))))
-        finally:
-            os.close(folder)
+        data = msgspec.json.encode(_Kept(list(people)))
+        private_file.write_in(private_file.private_folder(self.state), FILE, data)

@@ -1,6 +1,5 @@
 """Questions that the tower asks the records, over the index of this home."""
 
-import os
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -108,12 +107,8 @@ class IndexQuestions:
         file = f"{name}-{stamp}.{form}"
         try:
             folder = private_file.private_folder(self._state, EXPORTS_FOLDER)
-            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-            try:
-                data = _FORMS[form](table).encode("utf-8", "replace")
-                private_file.write(fd, file, data, is_lasting=False)
-            finally:
-                os.close(fd)
+            data = _FORMS[form](table).encode("utf-8", "replace")
+            private_file.write_in(folder, file, data, is_lasting=False)
         except OSError as error:
             raise AnswerFault(f"it cannot be written: {error.strerror}") from None
         return folder / file

@@ -31,11 +31,8 @@ def changed_approvals(state: Path, now: Answering) -> list[str]:
             was = safe_name(values[name])
             told.append(f"since the last run approvals.{name} has changed: {was} → {value}")
     try:
-        folder = os.open(private_file.private_folder(state), os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            private_file.write(folder, FILE, msgspec.json.encode(now), is_lasting=False)
-        finally:
-            os.close(folder)
+        folder = private_file.private_folder(state)
+        private_file.write_in(folder, FILE, msgspec.json.encode(now), is_lasting=False)
     except OSError as error:
         told.append(f"{state / FILE} cannot be written: {error}")
     return told

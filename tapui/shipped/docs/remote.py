@@ -119,11 +119,7 @@ class Context7:
         kept = sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime)
         for old in kept[: max(0, len(kept) - _MOST_KEPT + 1)]:
             old.unlink(missing_ok=True)
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            private_file.write(fd, name, data, is_lasting=False)
-        finally:
-            os.close(fd)
+        private_file.write_in(folder, name, data, is_lasting=False)
 
     def _fetched(self, url: str) -> bytes:
         try:

@@ -1,7 +1,6 @@
 """How the provider `docs` stands on this machine, for `tapui status` and `tapui doctor`."""
 
 import contextlib
-import os
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,8 +50,5 @@ def docs_standing(state: Path, settings: LibraryDocs) -> DocsStanding:
 def note_asked(state: Path) -> None:
     """Keep that the service was needed now, and is not allowed yet."""
     with contextlib.suppress(OSError):  # the doctor tells why nothing can be kept there
-        fd = os.open(private_file.private_folder(state, FOLDER), os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            private_file.write(fd, _ASKED, b"", is_lasting=False)
-        finally:
-            os.close(fd)
+        folder = private_file.private_folder(state, FOLDER)
+        private_file.write_in(folder, _ASKED, b"", is_lasting=False)

@@ -132,13 +132,9 @@ class ToldChanges:
         if self._folder is None:
             return
         self._kept.told = list(self._told)
-        fd = os.open(self._folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            # A process that is killed leaves what it wrote; only a power cut does not.
-            data = msgspec.json.encode(self._kept)
-            private_file.write(fd, self._name, data, is_lasting=False)
-        finally:
-            os.close(fd)
+        data = msgspec.json.encode(self._kept)
+        # A process that is killed leaves what it wrote; only a power cut does not.
+        private_file.write_in(self._folder, self._name, data, is_lasting=False)
 
     def _read(self) -> _Kept:
         if self._folder is None:

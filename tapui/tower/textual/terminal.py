@@ -105,11 +105,7 @@ async def _tmux_takes(text: str) -> bool:
 def _write(folder: Path, text: str) -> Path:
     """Write the file, for its owner only. Raises OSError."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        private_file.write(fd, FILE_NAME, text.encode())
-    finally:
-        os.close(fd)
+    private_file.write_in(folder, FILE_NAME, text.encode())
     return folder / FILE_NAME
 
 
