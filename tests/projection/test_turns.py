@@ -368,6 +368,16 @@ def test_a_permission_asked_before_its_call_begins_is_the_call(day: Day) -> None
     assert day.kinds() == [("call", "done", "npm ci")]
 
 
+def test_all_that_a_call_waited_for_the_person_counts(day: Day) -> None:
+    day.happen("user.message", content="go")
+    day.start("c1", command="curl x")
+    for id_, waited in (("a1", 2_000.0), ("a2", 500.0)):
+        day.approve("waiting", call="c1", id_=id_)
+        day.approve("approved", call="c1", id_=id_, duration=waited)
+    day.finish("c1")
+    assert [(step.state, step.asked) for step in day.steps] == [("done", 2_500.0)]
+
+
 def test_a_call_that_was_denied_in_its_program_is_denied(day: Day) -> None:
     day.happen("user.message", content="go")
     day.start("c1", command="npm ci")

@@ -47,7 +47,8 @@ def _settled(session: LiveTurns, approval: Approval, at: str) -> None:
         return
     step.decided_by = approval.decided_by
     step.rule = rule_name(approval.rule) if by_rule(approval) else ""
-    step.asked = approval.duration
+    if approval.duration is not None:  # a command that fetches is asked about twice
+        step.asked = (step.asked or 0.0) + approval.duration
     state = _DECIDED[approval.state]
     if approval.state == "withdrawn" and approval.decided_by is not None:
         state = "denied" if approval.answered == "denied" else "done"
