@@ -8,7 +8,9 @@ from msgspec.structs import replace
 
 from tapui.policies.requests import of_permission
 from tapui.projection import approvals
+from tapui.projection.requests.kinds import kind_of
 from tapui.projection.requests.permissions import command_of
+from tapui.projection.requests.request_kind import AskedRequest, RequestContext
 from tapui.projection.state import State
 from tapui.wire.subjects import Approval, Call, Cut, Session
 
@@ -126,6 +128,38 @@ def test_the_command_of_a_request_is_that_of_its_call() -> None:
     for case, (kind, found) in nothing.items():
         assert of_call(kind, found) == "", case
     assert of_call("url", bash, call_id=["t1"]) == ""
+
+
+def test_what_a_command_fetches_is_asked_about_and_not_its_text_alone() -> None:
+    """As Copilot CLI 1.0.102 asks."""
+    command = "curl x > f; git push --force"
+    parts = [{"fullCommandText": "curl x"}, {"fullCommandText": "git push --force"}]
+    detail = {
+        "kind": "url",
+        "intention": "get it",
+        "url": "https://x/",
+        "toolCallId": "t1",
+        "fullCommandText": command,
+        "shellType": "bash",
+        "commandSegments": parts,
+    }
+    asked = approval("permission", detail, session_id="s1")
+    assert approvals.request(asked) == "https://x/"
+    assert command_of(State(), asked) == command
+    context = RequestContext(State(), str)
+    shown = kind_of(asked).explained(context, [AskedRequest(asked, detail)])
+    assert [part.text for part in shown if part.text] == ["https://x/", "command", command]
+    assert not kind_of(asked).folded(asked, detail)
+
+
+@pytest.mark.parametrize(("shell", "told"), [("bash", []), ("powershell", ["shell", "powershell"])])
+def test_the_shell_of_a_command_is_told_where_it_is_another(shell: str, told: list[str]) -> None:
+    detail = {"kind": "shell", "fullCommandText": "ls", "shellType": shell}
+    asked = approval("permission", detail)
+    context = RequestContext(State(), str)
+    shown = kind_of(asked).explained(context, [AskedRequest(asked, detail)])
+    assert [part.text for part in shown if part.text] == ["ls", *told]
+    assert not kind_of(asked).folded(asked, detail)
 
 
 def test_the_reason_is_what_the_asker_gave() -> None:

@@ -103,7 +103,9 @@ _JUDGED = {
 }
 """What the CLI's judge makes of a request, by its own names."""
 _OF_COMMANDS = ("url", "path", "read", "write")
-"""Kinds of permission that a command can need, and that do not show it."""
+"""Kinds of permission that a command can need: they are about the URL or the path, and the command
+stands below it."""
+_THINGS = ("fileName", "path", "url")
 _EFFECTS = {"allow": "allowed by", "ask": "to be asked by", "deny": "denied by"}
 
 
@@ -120,7 +122,7 @@ class PermissionRequest(RequestKind):
         return _NOTICES.get(self.verb(approval), self.notice)
 
     def line(self, approval: Approval, detail: Mapping[str, Any]) -> str:
-        field = first_text(detail, SUBJECT)
+        field = first_text(detail, _fields_of(detail))
         if not field or not _is_known(approval):
             return ""
         if field == "toolName":
@@ -129,7 +131,7 @@ class PermissionRequest(RequestKind):
         return f"{detail[field]}{changed_lines(approval)}"
 
     def about(self, state: State, approval: Approval, detail: Mapping[str, Any]) -> str:
-        field = first_text(detail, SUBJECT)
+        field = first_text(detail, _fields_of(detail))
         if not field:
             return str(detail.get("kind") or "a permission")
         kind, name, server = detail.get("kind", ""), str(detail[field]), detail.get("serverName")
@@ -185,6 +187,10 @@ class PermissionRequest(RequestKind):
             told.add("resolvedPath")
         if detail.get("kind") == "shell":
             told |= {"leads", "hasWriteFileRedirection"}
+        if detail.get("kind") in _OF_COMMANDS:
+            told |= {"fullCommandText", "commandSegments"}
+        if detail.get("shellType") == "bash":
+            told.add("shellType")
         if _judge_words(detail):
             told.add("assistedApproval")
         return frozenset(told | {key} | ({"serverName"} if key == "toolName" else set()))
@@ -196,7 +202,7 @@ class PermissionRequest(RequestKind):
     def shown(
         self, state: State, approval: Approval, detail: Mapping[str, Any], subject: str
     ) -> list[Paragraph]:
-        segments = _segments(detail)
+        segments = [] if detail.get("kind") in _OF_COMMANDS else _segments(detail)
         ending = changed_lines(approval)
         text = judged_text(state, approval, subject, ending=ending, segments=segments)
         apart = text.apart
@@ -261,12 +267,14 @@ class ModeSwitchRequest(RequestKind):
 
 
 def command_of(state: State, approval: Approval) -> str:
-    """Return the command of the call that asks for a URL or a path, as far as known; "" for
+    """Return the command that needs a URL or a path, as the request or its call has it; "" for
     none."""
     detail = detail_of(approval)
     call_id = detail.get("toolCallId")
     if not _is_known(approval) or detail.get("kind") not in _OF_COMMANDS or not call_id:
         return ""
+    if command := first_text(detail, ("fullCommandText",)):
+        return str(detail[command])
     calls = (call for call in state.calls.values() if call_id in (call.id, call.tool_call_id))
     call = next((call for call in calls if call.session_id == approval.session_id), None)
     if call is None or call.tool == "str_replace_editor":  # its command is a verb
@@ -460,7 +468,11 @@ def _said_of(state: State, part: RequestPart, of_all: str) -> list[str]:
 
 
 def _subject_key(detail: Mapping[str, Any]) -> str:
-    return first_text(detail, (key for key in SUBJECT if key != "intention"))
+    return first_text(detail, (key for key in _fields_of(detail) if key != "intention"))
+
+
+def _fields_of(detail: Mapping[str, Any]) -> Sequence[str]:
+    return (*_THINGS, *SUBJECT) if detail.get("kind") in _OF_COMMANDS else SUBJECT
 
 
 def _segments(detail: Mapping[str, Any]) -> list[str]:

@@ -36,6 +36,7 @@ TITLES = {
     "resolvedPath": "where it really is",
     "hardLinks": "has other names",
     "possiblePaths": "paths in it",
+    "shellType": "shell",
 }
 
 MOST_PROMPT = 60
