@@ -35,8 +35,11 @@ def planned() -> State:
         (["tab", *"leap"], {"then": "interactive", "changes": "leap"}),
     ],
 )
-async def test_a_plan_is_read_and_answered(keys: list[str], answer: dict[str, str]) -> None:
-    async with running(planned(), size=(120, 50)) as rig:
+@pytest.mark.parametrize("size", [(120, 50), (160, 50)], ids=["sheet", "beside-the-lists"])
+async def test_a_plan_is_read_and_answered(
+    size: tuple[int, int], keys: list[str], answer: dict[str, str]
+) -> None:
+    async with running(planned(), size=size) as rig:
         await rig.press("a")
         assert "Fence has a plan ready" in rig.text
         assert "The plan is ready: Look, then leap" in rig.text

@@ -2,12 +2,13 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, ClassVar, NamedTuple, cast
 
 import msgspec
 from msgspec import Raw
 from textual import events, work
 from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
@@ -193,7 +194,19 @@ Field = PairingPanel | AnswerForm | FormAnswer
 class RequestFields(Vertical):
     """The fields of one request at a time. Those of another may be leaving still: the methods that
     look for fields take the id of the request on show. Fields that leave have no `display`, and may
-    be empty: Textual mounts nothing in a widget that is being removed."""
+    be empty: Textual mounts nothing in a widget that is being removed.
+
+    Tab stays among them: beside the lists it else went to the next pane, where letters act.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "next_field(1)", show=False),
+        Binding("shift+tab", "next_field(-1)", show=False),
+    ]
+
+    def action_next_field(self, step: int) -> None:
+        move = self.screen.focus_next if step > 0 else self.screen.focus_previous
+        move("RequestFields *")
 
     def fill(
         self, approval: subjects.Approval, detail: Mapping[str, Any], written: Written
