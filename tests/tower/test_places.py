@@ -10,7 +10,7 @@ from tapui.wire import events as ev
 from tapui.wire.subjects import ContextUse
 from tests.tower.emitters_world import ran, watched
 from tests.tower.running import Running, on_top, running
-from tests.tower.scripted import approval, at, call, session, world
+from tests.tower.scripted import approval, at, call, crowd, session, world
 from tests.tower.told import turns_world
 
 
@@ -189,3 +189,24 @@ async def test_sorting_hides_no_session_that_has_room() -> None:
         table = rig.pane(1).query_one(Table)
         assert [row.key for row in table.rows] == ["s1", "s2", "s0"]
         assert table.in_sight == (0, 3)
+
+
+async def test_a_filter_that_is_given_up_leaves_the_cursor_where_it_was() -> None:
+    async with running(turns_world(), size=(120, 36)) as rig:
+        await rig.press("2", "up", "up")
+        before = selected(rig)
+        for last in ("escape", "enter"):
+            await rig.press("slash", *"nowhere")
+            assert not rig.pane(2).query_one(Table).rows
+            await rig.press(*["backspace"] * 7 if last == "enter" else (), last)
+            assert selected(rig) == before
+        await rig.press("slash", *"grep", "enter", "escape")
+        assert selected(rig) != before, "what was found"
+
+
+async def test_what_is_typed_as_a_filter_is_seen_above_what_waits() -> None:
+    async with running(crowd(), size=(80, 24)) as rig:
+        for pane in ("1", "3"):
+            await rig.press(pane, "slash", *"nowhere")
+            assert "nowhere" in rig.text
+            await rig.press("escape")

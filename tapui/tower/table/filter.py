@@ -97,7 +97,8 @@ def parse(text: str) -> Filter | None:
 
 
 class FilterBar(Horizontal):
-    """The input, and why what is in it is no filter. It is seen while `open`."""
+    """The input, and why what is in it is no filter. It is seen while `open`, above the rows: what
+    waits for the person may lie over the last ones."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "as it was", key_display="Esc")
@@ -106,6 +107,7 @@ class FilterBar(Horizontal):
     DEFAULT_CSS = """
     FilterBar {
         display: none;
+        dock: top;
         height: 1;
     }
     FilterBar.-open {

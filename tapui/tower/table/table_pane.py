@@ -56,6 +56,8 @@ class TablePane(Pane):
         self.order_by: tuple[int, bool] | None = None
         self._filter: Filter | None = None
         self._searched: Filter | None = None
+        self._left = ""
+        """The row that was selected when a filter was begun: it is again where none is set."""
         self._count = 0
         self._told: tuple[list[tuple[str, str]], int, int] | None = None
         """The first steps that are shown, and the room that they were fitted to."""
@@ -228,6 +230,7 @@ class TablePane(Pane):
         self.tower.copy(self.table.row_text(self.selected), "The row")
 
     def action_filter(self) -> None:
+        self._left = self.selected
         self.query_one(FilterBar).open(self._filter.text if self._filter else "")
 
     def on_filter_bar_typed(self, event: FilterBar.Typed) -> None:
@@ -244,6 +247,8 @@ class TablePane(Pane):
             bar.close()
             self.screen.set_focus(self.table)
         self.show_again()
+        if event.is_done and self._filter is None:
+            self.table.select(self._left)
 
     def filter_by(self, chosen: Filter) -> None:
         self._filter = self._searched = chosen
