@@ -22,7 +22,7 @@ INDEX_FOLDER = "index"
 INDEX_FILE = "records.sqlite"
 DAMAGE_FILE = "damaged"
 """Beside the index: device and inode of one that a reader found damaged."""
-VERSION = 7
+VERSION = 8
 """Another number in the file than this one: it is made again."""
 SHARD_BYTES = 64 * 1024 * 1024
 """Text beyond which the next shard begins.

@@ -162,5 +162,5 @@ def test_an_index_of_another_version_is_made_again_and_that_is_told_in_a_line(
     done = home.run("query", "SELECT count(*) FROM calls")
     assert "4" in done.stdout
     (said,) = done.stderr.splitlines()
-    assert "is made again: it is of version 4, this tapui makes version 7" in said
+    assert "is made again: it is of version 4, this tapui makes version 8" in said
     assert home.run("query", "SELECT count(*) FROM calls").stderr == ""

@@ -144,6 +144,21 @@ def test_a_call_is_one_hit_with_its_result_and_the_requests_about_it(
     assert told(find("npm ci", limit=4)) == found[:4]  # type: ignore[arg-type]
 
 
+def test_a_message_is_found_by_what_it_says_and_not_by_the_tools_that_it_asks_for(
+    state: Path, workspace: Path, find: Find
+) -> None:
+    def said(content: str) -> ev.SessionHappened:
+        asks = [{"name": "bash", "args": {"command": "npm ci"}}]
+        data = played.raw({"content": content, "toolRequests": asks})
+        return ev.SessionHappened("s1", "assistant.message", data)
+
+    with Writer(state) as writer:
+        writer.turn(opened("s1", workspace), said(""), said("Now the packages."))
+        writer.turn(*played.call("c1", "bash", {"command": "npm ci"}))
+    assert told(find("npm ci")) == [("call", "bash npm ci")]  # type: ignore[arg-type]
+    assert told(find("now")) == [("message", "Now the packages.")]  # type: ignore[arg-type]
+
+
 def test_a_body_that_was_cut_is_found_by_its_beginning_and_says_so(
     state: Path, workspace: Path, find: Find
 ) -> None:
