@@ -20,6 +20,7 @@ from tapui.hosts.copilot.session.prompts import (
 )
 from tapui.hosts.copilot.session.shells import Shells, exit_code, result_type
 from tapui.hosts.copilot.session.usage import credits_of, number_of
+from tapui.policies.commands import parsed
 from tapui.projection.summary import summary
 from tapui.text import cut
 from tapui.wire import limits
@@ -81,6 +82,16 @@ def _agent(name: str, told: dict[str, Any]) -> Agent:
 
 def _cut(text: str) -> str:
     return cut(text, OUTPUT_LENGTH)
+
+
+def _written(tool: str, arguments: Any, shell: Mapping[str, Any]) -> list[str]:
+    """Return the files that a command's redirections write. Copilot's own `possiblePaths` are all
+    words that could name something (`push`, a URL, a number), and lack what is written."""
+    command = text_of(arguments, "command")
+    if tool != "bash" or command is None:
+        return list(shell.get("possiblePaths", ()))
+    names = [name for part in parsed(command).parts for name in part.writes]
+    return [name for name in dict.fromkeys(names) if not {"$", "`"} & set(name)]
 
 
 @dataclass(slots=True)
@@ -425,7 +436,7 @@ class Translator:
             tool,
             arguments,
             event.at,
-            list(shell.get("possiblePaths", ())) if shell.get("hasWriteFileRedirection") else [],
+            _written(tool, arguments, shell) if shell.get("hasWriteFileRedirection") else [],
             server=(server or _SOME_SERVER)[: limits.MAX_ID] if is_mcp else None,
         )
         if len(self._calls) > _REMEMBERED_CALLS:

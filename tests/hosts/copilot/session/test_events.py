@@ -72,6 +72,19 @@ def notified(shell: str, code: object) -> Any:
 READING = {"toolCallId": "call_2", "toolName": "read_bash", "arguments": {"shellId": "bg1"}}
 
 
+def test_files_that_a_command_seems_to_write_are_those_of_its_redirections(
+    translator: Translator,
+) -> None:
+    """The paths are those that the CLI has sent."""
+    command = 'sleep 300 & curl -fsS https://example.org/x > f 2>/dev/null; git push >> "$LOG"'
+    started: Any = {"toolCallId": CALL, "toolName": "bash", "arguments": {"command": command}}
+    paths = ["300", "https://example.org/x", "push"]
+    started["shellToolInfo"] = {"hasWriteFileRedirection": True, "possiblePaths": paths}
+    told(translator.translate(recorded("tool.execution_start", started)))
+    ((_name, end),) = told(translator.translate(complete(CALL, success=True)))
+    assert end["changes"] == [{"path": "f", "isProbable": True}]
+
+
 def test_what_the_cli_begins_by_itself_is_a_prompt_of_its_own(translator: Translator) -> None:
     translator.translate(notified("bg1", 5))
     read = recorded("assistant.message", {"messageId": "m", "content": "", "toolRequests": []})
