@@ -172,6 +172,16 @@ async def test_a_letter_in_the_band_is_for_the_request_under_its_cursor() -> Non
         assert rig.feed.sent[-1] == ApprovalDecide(approval_id="a2", decision="approve")
 
 
+async def test_with_the_keys_the_band_shows_all_of_its_rows() -> None:
+    async with running(world(), size=(160, 45)) as rig:
+        before = rig.text.splitlines()[-3:-1]
+        await rig.press("1", "shift+tab")
+        assert rig.app.main.current is rig.app.main.band
+        assert [line[1:150] for line in rig.text.splitlines()[-3:-1]] == [
+            line[1:150] for line in before
+        ]
+
+
 async def test_its_text_is_copied() -> None:
     async with running(world(), size=SIZE) as rig:
         await rig.press("right", "c")
