@@ -8,6 +8,7 @@ from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
+from msgspec.structs import replace
 from textual.command import CommandPalette
 
 import tapui.tower
@@ -18,9 +19,11 @@ from tapui.tower.keys.key_table import BY_ID
 from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.dialogs import ActionsScreen, Choice, ChooseScreen
 from tapui.tower.textual.sheet import LiveScreen
+from tapui.wire import events as ev
 from tests.tower.emitters_world import watched
 from tests.tower.running import running
-from tests.tower.scripted import world
+from tests.tower.scripted import call, world
+from tests.tower.told import turns_world
 
 for found in walk_packages(tapui.tower.__path__, "tapui.tower."):
     import_module(found.name)
@@ -126,6 +129,44 @@ async def test_a_command_out_of_a_sheet_goes_to_a_pane() -> None:
         await rig.app.run_action("app.go_to_pane('calls')")
         assert rig.app.main.current_kind.id == "calls"
         assert len(rig.app.screen_stack) == 1
+
+
+async def test_the_keys_that_a_sheet_names_act_out_of_it() -> None:
+    async with running(world(), size=(80, 24)) as rig:
+        await rig.press("enter")
+        assert "a answers it:" in rig.text
+        await rig.press("a")
+        assert "git push" in rig.text, "what the session asks, and not what is more urgent"
+        assert "A letter, then Enter." in rig.text
+        await rig.press("escape", "enter", "7")
+        assert (len(rig.app.screen_stack), rig.app.main.current_kind.id) == (1, "changes")
+        await rig.press("1", "enter", "right", "2")
+        assert "2 Turns: Release notes for 0.4" in rig.text, "of the session that was read"
+        await rig.press("1", "enter", "full_stop")
+        assert isinstance(rig.app.screen, ActionsScreen)
+        assert "Release notes for 0.4" in rig.text
+
+
+async def test_from_one_failure_a_key_leads_to_the_next() -> None:
+    state = turns_world()
+    state.approvals.clear()
+    async with running(state, size=(80, 24)) as rig:
+        for name in ("one", "two"):
+            made = replace(call(name, name), session_id="s1")
+            failed = replace(made, state="failed", error="it broke")
+            rig.feed.happen(ev.CallStarted("s1", made), ev.CallFinished("s1", failed))
+        await rig.settle()
+        for name in ("two", "one"):
+            await rig.press("e")
+            assert f"✗ {name}" in rig.text.splitlines()[1]
+        assert len(rig.app.screen_stack) == 2
+
+
+async def test_a_sheet_of_no_session_takes_no_keys_of_the_main_screen() -> None:
+    async with running(world(), size=(80, 24)) as rig:
+        await rig.press("4", "enter", "1")
+        assert len(rig.app.screen_stack) == 2
+        assert "a answers" not in rig.text
 
 
 async def test_the_help_has_a_legend_of_the_signs_that_are_on_the_screen() -> None:

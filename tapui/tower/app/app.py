@@ -231,11 +231,26 @@ class TowerApp(BaseApp):
 
     async def show_turn(self, session_id: str, key: str) -> None:
         """Show a turn, or a step, of a session in Turns; `key` is one of `steps`."""
+        self._select_session(session_id)
+        await self.show_pane("turns")
+        cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
+
+    def _select_session(self, session_id: str) -> None:
         sessions = self.main.panes.get("sessions")
         if sessions is not None:
             cast("SessionsPane", sessions).select_session(session_id)
-        await self.show_pane("turns")
-        cast("TurnsPane", self.main.current_pane).go_to(session_id, key)
+
+    async def act_on(self, session_id: str, what: str) -> None:
+        await self._close_all()
+        self._select_session(session_id)
+        if what == "next-failure":
+            await self.action_next_failure()
+        elif what == "answer":
+            await self._answer_first(session_id, is_chosen=True)
+        elif what == "actions":
+            self.main.panes["sessions"].action_actions()
+        elif pane := next((one.id for one in self.pane_kinds if one.key == what), ""):
+            await self.show_pane(pane)
 
     def _open_away(self, target: "AwayTarget") -> None:
         if target.kind == "request":
@@ -299,21 +314,27 @@ class TowerApp(BaseApp):
 
     async def action_go_to_pane(self, pane_id: str) -> None:
         """Go to a pane, out of what is open over the panes."""
+        await self._close_all()
+        await self.show_pane(pane_id)
+
+    async def _close_all(self) -> None:
         while len(self.screen_stack) > 1:
             await self.pop_screen()
-        await self.show_pane(pane_id)
 
     async def action_pane(self, pane_id: str) -> None:
         await self.show_pane(pane_id)
 
     async def action_answer(self) -> None:
+        # The detail shows what the selected session asks: that is what is answered.
+        is_shown = self.main.area.has_detail and self.main.current_kind.id == "sessions"
+        await self._answer_first(self.view.chosen_session if is_shown else "")
+
+    async def _answer_first(self, session_id: str, *, is_chosen: bool = False) -> None:
+        """Open what a session asks, else the most urgent request."""
         waiting = [one.approval for one in requests(self.view)]
-        if self.main.area.has_detail and self.main.current_kind.id == "sessions":
-            # The detail shows what the selected session asks: that is what is answered.
-            chosen = self.view.chosen_session
-            waiting.sort(key=lambda one: one.session_id != chosen)
+        waiting.sort(key=lambda one: one.session_id != session_id)
         if waiting:
-            await self.main.answer(waiting[0].id)
+            await self.main.answer(waiting[0].id, is_chosen=is_chosen)
 
     def action_answers(self) -> None:
         from tapui.tower.requests.answers_sheet import AnswersScreen

@@ -158,7 +158,7 @@ class Frames:
         offers = self._offers()
         if offers != self._offered:
             self._offered = offers
-            main.refresh_bindings()
+            app.screen.refresh_bindings()
         self._see()
         app.call_after_refresh(self._painted, spent)
         if view.is_dirty:
@@ -201,7 +201,7 @@ class Frames:
 
     def _offers(self) -> tuple[object, ...]:
         """Return what the keys can do now: the footer is made anew only when this changes."""
-        bindings = self._app.main.active_bindings.values()
+        bindings = self._app.screen.active_bindings.values()
         return tuple((one.binding.action, one.enabled) for one in bindings)
 
     def _tick(self) -> None:

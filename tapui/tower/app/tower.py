@@ -173,6 +173,10 @@ class Tower(PlainApp):
         """Show a stream, alone, in Streams."""
         raise NotImplementedError
 
+    async def act_on(self, session_id: str, what: str) -> None:
+        """Close what is open, and do with a session what a key of the main screen does."""
+        raise NotImplementedError
+
     def way_to(self, record: FoundRecord) -> Callable[[], object] | None:
         """Return what goes to the turn of a record, None where it is not one of those here."""
         raise NotImplementedError

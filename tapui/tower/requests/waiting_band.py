@@ -165,7 +165,8 @@ class WaitingBand(Pane):
         seen = 1 if self._is_covered else self.lines
         hidden = len(self._requests) - seen
         is_last = hidden > 0 and request is self._requests[seen - 1]
-        has_key = is_first and not is_last and not self.tower.is_replay
+        is_free = not self._is_covered and not self.tower.is_replay
+        has_key = is_first and not is_last and is_free
         # Where there is no room for all, the first of these goes first.
         notes = [
             (f"{self.tower.key_of('answer')} answers" if has_key else "", "muted"),

@@ -82,6 +82,11 @@ class DetailView(Vertical):
         """The session and the key (`FailedEvent`) of the step that stands here; None for none."""
         return None
 
+    @property
+    def session_id(self) -> str:
+        """The session that it is, or of what happened in it; "" for others."""
+        return self.step_key[0] if self.step_key is not None else ""
+
     def came_up(self) -> None:
         """It has come on the screen, or what was over it is gone."""
 

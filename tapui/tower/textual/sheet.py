@@ -16,6 +16,7 @@ from tapui.tower.app.footer import FooterLine
 from tapui.tower.app.tower import Tower
 from tapui.tower.app.view import View
 from tapui.tower.keys.bindings import bindings
+from tapui.tower.keys.key_table import BY_ID
 from tapui.tower.textual.detail import DetailView
 from tapui.tower.textual.inside import OverScreen, PlainApp
 from tapui.tower.textual.reader import Reader
@@ -196,9 +197,19 @@ def confirm(
 
 
 class Sheet(LiveScreen[None]):
-    """A detail alone, over the panes. The previous and next item of its list are a key away."""
+    """A detail alone, over the panes. The previous and next item of its list are a key away.
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings("previous-item", "next-item")
+    Keys of the main screen that the text of a session, and of what it did, names act here, too.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings("previous-item", "next-item"),
+        *(
+            Binding(BY_ID[name].keys, f"leave_for('{name}')", BY_ID[name].offer, id=name)
+            for name in ("answer", "next-failure", "actions")
+        ),
+        *(Binding(key, f"leave_for('{key}')", show=False) for key in "123456789"),
+    ]
 
     def __init__(self, detail: DetailView) -> None:
         super().__init__(classes="-decides" if detail.REVEALS else "")
@@ -250,6 +261,9 @@ class Sheet(LiveScreen[None]):
         if action == "turn":
             step = parameters[0]
             return isinstance(step, int) and self.detail.neighbour(step) is not None
+        if action == "leave_for":
+            what = str(parameters[0]).replace("-", "_")
+            return bool(self.detail.session_id and self.tower.check_action(what, ()))
         return super().check_action(action, parameters)
 
     def action_turn(self, step: int) -> None:
@@ -258,6 +272,9 @@ class Sheet(LiveScreen[None]):
             self.detail.go_to(there)
             self._show_ways_out()
             self.refresh_bindings()
+
+    def action_leave_for(self, what: str) -> None:
+        self.app.call_later(self.tower.act_on, self.detail.session_id, what)
 
     def action_close(self) -> None:
         if not self.detail.close_topmost():

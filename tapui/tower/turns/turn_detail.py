@@ -94,6 +94,10 @@ class TurnDetail(TracedDetail):
 
     _turn: LiveTurn | None = None
 
+    @property
+    def session_id(self) -> str:
+        return self._turn.session_id if self._turn is not None else ""
+
     def go_to(self, key: str) -> None:
         self._turn = None
         super().go_to(key)
