@@ -1,16 +1,20 @@
 """Files that another user may control, opened without blocking.
 
-`text_of` reads one, bounded, its owner checked; `open_within` stays within a folder.
+`text_of` reads one, bounded, its owner checked; `open_within` stays within a folder. `decoded` is
+the text of any file that a person's editor may have written.
 """
 
+import codecs
 import errno
 import os
 import stat
 from pathlib import Path
+from typing import Literal
 
 ROOT = 0
 """The user who must own the administrator's file."""
 _MAX_BYTES = 1024 * 1024
+_UTF_16 = "it is UTF-16: save it as UTF-8"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -19,8 +23,34 @@ class NotOwnersFileError(OSError):
     """A file that belongs to another user than its owner must be, or that others can write."""
 
 
+def decoded(data: bytes, errors: Literal["strict", "replace"] = "strict") -> str:
+    """Return a file's text without the byte order mark that some editors put first.
+
+    Line ends stay. With `replace` any bytes are a text, UTF-16 is read too. Else raises
+    `UnicodeDecodeError`, which `encoding_fault` tells in words.
+    """
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if errors == "strict":
+            raise UnicodeDecodeError("utf-8", data, 0, 2, _UTF_16)
+        return data.decode("utf-16", errors)
+    return data.decode("utf-8-sig", errors)
+
+
+def encoding_fault(error: UnicodeDecodeError) -> tuple[int, str]:
+    """Return the line (from 1) at which a file is not UTF-8, and what to tell the person."""
+    line = error.object.count(b"\n", 0, error.start) + 1
+    return line, _UTF_16 if error.reason == _UTF_16 else "not valid UTF-8"
+
+
+def rewritten(text: str, before: bytes) -> bytes:
+    """Return a file's new text with the byte order mark and the line ends that the file had."""
+    if before.count(b"\n") == before.count(b"\r\n") > 0:
+        text = text.replace("\r\n", "\n").replace("\n", "\r\n")
+    return codecs.BOM_UTF8 * before.startswith(codecs.BOM_UTF8) + text.encode()
+
+
 def text_of(path: Path, owner: int | None = None) -> str:
-    """Read a file. With `owner`, it must be owned by that user, writable by no other, and no link.
+    """Read a file, `decoded`. With `owner`, it must be that user's, writable by no other, no link.
 
     Raises `NotOwnersFileError`, other `OSError`s and `UnicodeDecodeError`.
     """
@@ -35,7 +65,7 @@ def text_of(path: Path, owner: int | None = None) -> str:
         if owner is not None and (info.st_uid != owner or info.st_mode & 0o022):
             raise NotOwnersFileError(0, "it belongs to another user, or others can write it")
         with os.fdopen(os.dup(fd), "rb") as file:
-            return file.read(_MAX_BYTES + 1).decode()
+            return decoded(file.read(_MAX_BYTES + 1))
     finally:
         os.close(fd)
 
@@ -62,8 +92,7 @@ def managed_text(path: Path, owner: int = ROOT) -> str | None:
             raise ManagedFileError(f"{path.parent} is a link that leads nowhere") from None
         return None
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise ManagedFileError(f"line {line} is not valid UTF-8") from None
+        raise ManagedFileError("line {}: {}".format(*encoding_fault(error))) from None
     except NotOwnersFileError:
         why = "others than root can write it, so none of it holds"
         raise ManagedFileError(why) from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tapui import times
+from tapui.files.foreign_file import decoded
 from tapui.index.numbering import id_at
 from tapui.index.store import IndexMissing
 
@@ -170,7 +171,7 @@ def questions(config: Path) -> dict[str, StockQuestion]:
             if not _NAME.match(path.stem) or not path.is_file():
                 continue  # a pipe would be waited for
             if path.stat().st_size <= _MAX_FILE:
-                text = path.read_text("utf-8", "replace")
+                text = decoded(path.read_bytes(), "replace")
                 found[path.stem] = question_of(path.stem, text, is_own=True)
     return found
 

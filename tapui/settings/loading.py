@@ -12,7 +12,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text
+from tapui.files.foreign_file import (
+    ROOT,
+    ManagedFileError,
+    decoded,
+    encoding_fault,
+    managed_text,
+)
 from tapui.home.paths import MANAGED, Home, is_split
 from tapui.settings.settings import Settings
 from tapui.settings.toml_file import TomlPath, key_lines, line_of, syntax_fault
@@ -366,11 +372,10 @@ def _read_file(path: Path, found: _Gathering) -> None:
     except OSError as error:
         raise ConfigError(safe_text(f"{path}: cannot be read: {error.strerror}")) from None
     try:
-        text = data.decode()
+        text = decoded(data)
         table = tomllib.loads(text)
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError(safe_text(f"{path}:{line}: not valid UTF-8")) from None
+        raise ConfigError(safe_text("{}:{}: {}".format(path, *encoding_fault(error)))) from None
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(safe_text(_syntax_fault(path, text, str(error)))) from None
     _read_table(path, table, (), key_lines(text), found)

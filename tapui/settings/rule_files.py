@@ -7,7 +7,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tapui.files.foreign_file import ROOT, ManagedFileError, managed_text, text_of
+from tapui.files.foreign_file import ROOT, ManagedFileError, encoding_fault, managed_text, text_of
 from tapui.home.paths import MANAGED, Home, short_path
 from tapui.policies.guards import Guards
 from tapui.policies.rule_reader import FolderRules, RuleFault, RuleFile, RuleReader
@@ -147,12 +147,13 @@ def _fault(shown: str, error: Exception) -> RuleFault:
     match error:
         case ManagedFileError():
             what = f"{error}; until it is mended, no rule allows anything"
-        case OSError():
-            what = error.strerror or str(error)
         case _SyntaxFaultError():
             return RuleFault(shown, error.line, "rules", error.what)
+        case UnicodeDecodeError():
+            line, what = encoding_fault(error)
+            return RuleFault(shown, line, "rules", what)
         case _:
-            what = "not valid UTF-8"
+            what = getattr(error, "strerror", None) or str(error)
     return RuleFault(shown, 1, "rules", what)
 
 

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from tapui.files.foreign_file import decoded, encoding_fault, rewritten
+
 _AT_LINE = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 TomlPath = tuple[str | int, ...]
@@ -112,7 +114,7 @@ def _set_theme(path: Path, name: str) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    text = path.read_bytes().decode() if path.exists() else ""
+    data, text = _read(path)
     before = tomllib.loads(text)
     if before.get("theme") == name:
         return
@@ -122,11 +124,9 @@ def _set_theme(path: Path, name: str) -> None:
         after = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise ValueError(f"{path}: theme could not be set: {error}") from None
-    if text.count("\n") == text.count("\r\n") > 0:
-        after = after.replace("\r\n", "\n").replace("\n", "\r\n")
     if tomllib.loads(after) != {**before, "theme": name}:
         raise ValueError(f"{path}: theme could not be set without a change to other settings")
-    _replace(path, after)
+    _replace(path, rewritten(after, data))
 
 
 def keep_rules(path: Path, rules: str) -> str | None:
@@ -148,7 +148,7 @@ def add_rules(path: Path, rules: str) -> None:
     """
     path = path.resolve()
     with _locked(path):
-        text = path.read_bytes().decode() if path.exists() else ""
+        data, text = _read(path)
         before = tomllib.loads(text)
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
         after = text + gap + rules
@@ -159,9 +159,16 @@ def add_rules(path: Path, rules: str) -> None:
             raise ValueError("its rules are not written as [[rules]]") from None
         if found != {**before, "rules": [*before.get("rules", []), *added]}:
             raise ValueError("a rule could not be added without a change to other settings")
-        if text.count("\n") == text.count("\r\n") > 0:
-            after = after.replace("\r\n", "\n").replace("\n", "\r\n")
-        _replace(path, after)
+        _replace(path, rewritten(after, data))
+
+
+def _read(path: Path) -> tuple[bytes, str]:
+    """Return a file and its text. Raises `OSError`, and `ValueError` where it is not UTF-8."""
+    data = path.read_bytes() if path.exists() else b""
+    try:
+        return data, decoded(data)
+    except UnicodeDecodeError as error:
+        raise ValueError(encoding_fault(error)[1]) from None
 
 
 @contextlib.contextmanager
@@ -176,7 +183,7 @@ def _locked(path: Path) -> Iterator[None]:
         os.close(fd)
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     mode = path.stat().st_mode & 0o777 if path.exists() else 0o600
     import tempfile  # only what writes needs it: every command reads the settings
@@ -184,7 +191,7 @@ def _replace(path: Path, text: str) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            file.write(text.encode())
+            file.write(data)
             os.fchmod(file.fileno(), mode)
             file.flush()
             os.fsync(file.fileno())

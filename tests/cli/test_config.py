@@ -354,6 +354,9 @@ def test_an_empty_variable_is_one_that_is_not_set(tmp_path: Path) -> None:
             "{path}:2: [timeouts: Expected ']' at the end of a table declaration",
         ),
         (b"# caf\xc3\xa9\nport = 1 # \xff", "{path}:2: not valid UTF-8"),
+        (b"\xef\xbb\xbf# caf\xc3\xa9\nport = 1 # \xff", "{path}:2: not valid UTF-8"),
+        ("port = 1".encode("utf-16"), "{path}:1: it is UTF-16: save it as UTF-8"),
+        ("\ufeffport = ", "{path}:1: port =: Invalid value"),
         (
             "[records]\nfile = 100000\nsession = 70000",
             "{path}:3: records.session must not be smaller than records.file",
@@ -544,3 +547,14 @@ def test_a_key_of_a_newer_version_in_the_administrators_file_is_told(tmp_path: P
     managed.chmod(0o644)
     with pytest.raises(ConfigError, match=r"copilot\.later: unknown key"):
         load(tmp_path / "config.toml", {}, None, managed, owner=os.getuid())
+
+
+@pytest.mark.parametrize("text", ["\ufeffport = 7011\n", "\ufeff# mine\r\nport = 7011\r\n"])
+def test_a_byte_order_mark_and_line_ends_of_an_editor_are_read(tmp_path: Path, text: str) -> None:
+    path = written(tmp_path, text.encode())
+    managed = tmp_path / "managed.toml"
+    managed.write_bytes("\ufeff[records]\r\nkeep-days = 7\r\n".encode())
+    managed.chmod(0o644)
+    tmp_path.chmod(0o755)
+    loaded = load(path, {}, managed=managed, owner=os.getuid())
+    assert (loaded.settings.port, loaded.settings.records.keep_days) == (7011, 7)

@@ -373,6 +373,8 @@ def test_own_questions_are_files_of_the_configuration_folder_alone(
     (here / "questions").mkdir(parents=True)
     own = "-- My own.\n-- :tool = bash  a tool\nSELECT count(*) FROM calls WHERE tool = :tool\n"
     (config / "questions" / "mine.sql").write_text(own)
+    marked = f"\ufeff{own}".replace("\n", "\r\n")
+    (config / "questions" / "marked.sql").write_bytes(marked.encode())
     (config / "questions" / "Bad Name.sql").write_text(own)
     (config / "questions" / "denied.sql").write_text("SELECT 'my own'")
     (config / "questions" / "evil.sql").write_text("DROP TABLE main.rows")
@@ -380,7 +382,8 @@ def test_own_questions_are_files_of_the_configuration_folder_alone(
     (here / "questions" / "theirs.sql").write_text(own)
     monkeypatch.chdir(here)
     assert ask(state, config, "mine").rows == [[2]]
-    assert ask(state, config, "mine", {"tool": "edit"}).rows == [[1]]
+    for name in ("mine", "marked"):
+        assert ask(state, config, name, {"tool": "edit"}).rows == [[1]]
     assert ask(state, config, "denied").rows == [["my own"]]
     for name in ("theirs", "pipe", "evil"):
         with pytest.raises(QuestionRefused):

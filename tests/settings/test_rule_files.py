@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tapui.home.paths import Home
-from tapui.settings.rule_files import RuleFiles, guards
+from tapui.settings.rule_files import RuleFiles, guards, read_rules
 from tests.home.managed_files import SPOILT, remove
 
 
@@ -171,3 +171,23 @@ def test_what_is_asked_in_any_case_is_named(tmp_path: Path) -> None:
 def test_a_folder_that_no_system_can_have_has_no_rules(files: RuleFiles) -> None:
     assert files.folder("/code\x00/x").rules == []
     assert files.look().folders == []
+
+
+def test_a_byte_order_mark_costs_no_file_its_rules(files: RuleFiles, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for path in ("config.toml", "managed.toml", "work/tapui.toml"):
+        write(tmp_path / path, "deny = 'rm'").write_bytes(
+            b"\xef\xbb\xbf[[rules]]\r\ndeny = 'rm'\r\n"
+        )
+    (work / ".git").mkdir()
+    assert said(files) == [("managed", "deny", "rm"), ("person", "deny", "rm")]
+    assert [one.pattern for one in files.folder(str(work)).rules] == ["rm"]
+    assert [one.pattern for one in read_rules(tmp_path / "config.toml").rules] == ["rm"]
+    assert files.look().faults == []
+
+
+def test_a_file_in_utf_16_is_a_fault_in_words(files: RuleFiles, tmp_path: Path) -> None:
+    for name in ("config.toml", "managed.toml"):
+        write(tmp_path / name).write_bytes("[[rules]]\ndeny = 'rm'\n".encode("utf-16"))
+        (fault,) = [one for one in files.read().faults if name in str(one)]
+        assert "it is UTF-16: save it as UTF-8" in str(fault)

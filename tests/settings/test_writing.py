@@ -166,3 +166,31 @@ def test_rules_that_two_towers_add_at_once_are_both_there(tmp_path: Path) -> Non
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(partial(keep_rules, path), texts)) == {None}
     assert len(tomllib.loads(path.read_text())["rules"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("\ufeffport = 1\n", "\ufeffport = 1\ntheme = 'new'\n\n[[rules]]\nallow = 'npm ci'\n"),
+        (
+            "\ufeff# mine\r\nport = 1\r\n",
+            "\ufeff# mine\r\nport = 1\r\ntheme = 'new'\r\n\r\n[[rules]]\r\nallow = 'npm ci'\r\n",
+        ),
+    ],
+)
+def test_the_mark_and_the_line_ends_of_a_file_stay(tmp_path: Path, before: str, after: str) -> None:
+    path = tmp_path / "config.toml"
+    path.write_bytes(before.encode())
+    assert keep_theme(path, "new") is None
+    assert keep_rules(path, RULE) is None
+    assert path.read_bytes().decode().replace('"', "'") == after
+
+
+def test_a_file_in_utf_16_is_left_alone_and_that_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    data = "port = 1\n".encode("utf-16")
+    path.write_bytes(data)
+    for told in (keep_theme(path, "new"), keep_rules(path, RULE)):
+        assert told is not None
+        assert told.endswith(": it is UTF-16: save it as UTF-8")
+    assert path.read_bytes() == data

@@ -196,6 +196,8 @@ def test_dependencies_of_the_folder_are_known(work: Path) -> None:
     assert direct_dependencies(str(work)) == set()
     (work / "package.json").write_text('{"dependencies": {"a": "1"}, "devDependencies": {"b": 2}}')
     assert direct_dependencies(str(work)) == {"a", "b"}
+    (work / "package.json").write_bytes(b'\xef\xbb\xbf{"dependencies": {"c": "1"}}\r\n')
+    assert direct_dependencies(str(work)) == {"c"}
     (work / "package.json").write_text('{"dependencies": [')
     assert direct_dependencies(str(work)) == set()
 

@@ -250,6 +250,11 @@ def test_a_wrong_theme_is_left_out_with_one_line(
     assert problems[0].isprintable()
 
 
+def test_a_theme_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    (tmp_path / "mine.toml").write_bytes(f"\ufeff{GOOD}".replace("\n", "\r\n").encode())
+    assert theme_files.read(tmp_path / "mine.toml").colors.primary == "#123456"
+
+
 def test_a_hostile_file_name_is_shown_escaped(tmp_path: Path) -> None:
     write(tmp_path, "a\x1b]0;x\x07.toml", GOOD)
     found, problems = themes.load([tmp_path])

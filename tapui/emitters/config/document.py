@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tapui.emitters.config.fields import JsonPath
+from tapui.files.foreign_file import decoded, encoding_fault
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node
@@ -51,6 +52,12 @@ def _language() -> "Language":
     return Language(tree_sitter_json.language())
 
 
+def plain_json(text: str) -> str:
+    """Return JSON without its comments and trailing commas, as Copilot reads its own files."""
+    data = _COMMENT.sub(_without_comment, text.encode())
+    return _COMMA.sub(_without_comma, data).decode()
+
+
 class JsonDocument:
     """A text and its value. Places are bytes behind a byte-order mark. It is immutable.
 
@@ -70,10 +77,10 @@ class JsonDocument:
 
     def _check_encoding(self) -> None:
         try:
-            self.text.decode()
+            decoded(self.text)
         except UnicodeDecodeError as error:
-            line, column = self.line_and_column(error.start)
-            raise UnreadableError(line, column, "not valid UTF-8") from None
+            place = self.line_and_column(error.start)
+            raise UnreadableError(*place, encoding_fault(error)[1]) from None
 
     def _decoded(self) -> Any:
         if not self._plain.strip():

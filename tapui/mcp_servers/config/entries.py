@@ -136,15 +136,15 @@ def file_path(name: str, folder: str) -> str:
 
 def _file_text(name: str, folder: str) -> str:
     """Return what is in a file, without blanks at its end."""
-    from tapui.files.foreign_file import text_of
+    from tapui.files.foreign_file import encoding_fault, text_of
 
     try:
         text = text_of(Path(file_path(name, folder)))
     except OSError as error:
         why = error.strerror or str(error)
         raise MissingValueError(f"the file {name} cannot be read: {why}") from None
-    except UnicodeDecodeError:
-        raise MissingValueError(f"the file {name} is not text") from None
+    except UnicodeDecodeError as error:
+        raise MissingValueError(f"the file {name}: {encoding_fault(error)[1]}") from None
     if len(text) > MAX_SECRET_FILE:
         raise MissingValueError(f"the file {name} has more than {MAX_SECRET_FILE:,} characters")
     return text.rstrip()

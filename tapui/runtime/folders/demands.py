@@ -30,6 +30,7 @@ from tapui.core.effects import (
     TextsTried,
 )
 from tapui.core.hooks.matching import Pattern, PatternError
+from tapui.files.foreign_file import decoded
 from tapui.runtime.system import RegexMatcher
 from tapui.wire import limits
 from tapui.wire.criteria import FileIs, JsonValue
@@ -227,7 +228,7 @@ class DemandReader:
         if not _reads_text(demand):
             return ""
         try:
-            text = data.decode()
+            text = decoded(data)
         except UnicodeDecodeError:
             raise FileError("it is no text") from None
         if "\0" in text:
@@ -421,7 +422,7 @@ def _part_of(name: str, data: bytes) -> bytes:
             found = json.loads(data)
             part = {key: found[key] for key in _PACKAGE_KEYS if key in found}
         elif name == "pyproject.toml":
-            part = tomllib.loads(data.decode()).get("tool", {})
+            part = tomllib.loads(decoded(data)).get("tool", {})
         else:
             return data
         return json.dumps(part, indent=1, sort_keys=True, default=str).encode()

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 
 import msgspec
 
-from tapui.files.foreign_file import inner_parts, open_within, read_up_to, real_path
+from tapui.files.foreign_file import decoded, inner_parts, open_within, read_up_to, real_path
 
 Kind = Literal["pypi", "npm"]
 
@@ -121,7 +121,7 @@ def direct_dependencies(folder: str) -> set[str]:
     try:
         for one in _upwards(folder):
             if (data := _read(one, "package.json", _METADATA_BYTES)) is not None:
-                found = msgspec.json.decode(data, type=_Wanted)
+                found = msgspec.json.decode(decoded(data), type=_Wanted)
                 return {*found.dependencies, *found.dev_dependencies}
     except (OSError, msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return set()  # without it, packages are read once they are asked for
@@ -304,7 +304,7 @@ def _node_package(root: str, place: str) -> Package | None:
 def _package_json(root: str, place: str) -> _PackageJson | None:
     data = _read(root, f"{place}/package.json", _METADATA_BYTES)
     try:
-        return _PACKAGE_JSON.decode(data or b"")
+        return _PACKAGE_JSON.decode(decoded(data or b""))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
 

@@ -4,6 +4,7 @@ import os
 from functools import partial
 from pathlib import Path
 
+from tapui.files.foreign_file import decoded
 from tapui.home.paths import typed_path
 from tapui.hosts.copilot.launcher import CopilotLauncher
 from tapui.hosts.copilot.own.own_session import with_provider, with_telemetry
@@ -84,7 +85,7 @@ def _environ(access: GatewayAccess) -> dict[str, str]:
 
     def text_of(setting: str, path: str) -> str:
         try:
-            return typed_path(path).read_text().strip() if path else ""
+            return decoded(typed_path(path).read_bytes()).strip() if path else ""
         except (OSError, UnicodeDecodeError) as error:
             access.report(f"copilot.{setting} cannot be read: {error}", "warning")
             return ""

@@ -13,6 +13,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct, field
 
+from tapui.files.foreign_file import decoded
 from tapui.text import safe_text
 
 MAX_FILE_BYTES = 64 * 1024
@@ -155,7 +156,7 @@ def fault(folders: Sequence[Path], name: str) -> str | None:
 
 def _parse(data: bytes) -> ThemeFile:
     try:
-        table = tomllib.loads(data.decode())
+        table = tomllib.loads(decoded(data))
     except UnicodeDecodeError as error:
         raise ThemeError("is not UTF-8 text: save it as UTF-8") from error
     except (tomllib.TOMLDecodeError, RecursionError) as error:

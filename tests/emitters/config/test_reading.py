@@ -452,7 +452,7 @@ def test_comments_a_mark_and_trailing_commas(tmp_path: Path) -> None:
         (b'{\n "a": tru }', "2:11: not JSON: this is not expected here"),
         ('{"ä": "\x07"}'.encode(), "1:8: not JSON: this is not expected here"),
         (b'{\n"a": "\xff"}', "2:7: not valid UTF-8"),
-        ('{"a": 1}'.encode("utf-16"), "1:1: not valid UTF-8"),
+        ('{"a": 1}'.encode("utf-16"), "1:1: it is UTF-16: save it as UTF-8"),
         (b"[1, /* x", "1:5: not JSON: this is not expected here"),
         (b"[,]", "1:2: not JSON: this is not expected here"),
         (b"{,}", "1:2: not JSON: object keys must be strings"),

@@ -40,6 +40,14 @@ def test_a_variable_that_is_not_set_is_named() -> None:
         template("x ${env:NONE}").value(ENVIRON, "/")
 
 
+def test_a_secret_in_a_file_has_no_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "token").write_bytes("\ufeffs3cret\r\n".encode())
+    assert template("Bearer ${file:token}").value({}, str(tmp_path)).reveal() == "Bearer s3cret"
+    (tmp_path / "token").write_bytes("s3cret".encode("utf-16"))
+    with pytest.raises(MissingValueError, match="the file token: it is UTF-16: save it as UTF-8"):
+        template("${file:token}").value({}, str(tmp_path))
+
+
 @pytest.mark.parametrize("inner", ["input:x", "env:", "env:a-b", "file:", "command:x", "a b", ""])
 def test_other_places_are_refused(inner: str) -> None:
     with pytest.raises(TemplateError):

@@ -195,6 +195,13 @@ def test_values_in_json(folder: Path, wanted: Any, status: str) -> None:
     assert outcome(folder, json=JsonValue(**wanted))[0] == status
 
 
+def test_json_with_a_byte_order_mark_is_read(folder: Path) -> None:
+    (folder / "a.txt").write_bytes(b'\xef\xbb\xbf{"a": 1}\r\n')
+    assert outcome(folder, json=JsonValue(pointer="/a"))[0] == "pass"
+    (folder / "a.txt").write_bytes('{"a": 1}'.encode("utf-16"))
+    assert outcome(folder, json=JsonValue(pointer="/a"))[0] == "unknown"
+
+
 def test_json_that_is_none_fails(folder: Path) -> None:
     for text in ("", "[" * 100_000, "{'a': 1}"):
         (folder / "a.txt").write_text(text)
@@ -219,6 +226,17 @@ def test_a_surface_is_the_part_of_its_files_that_is_about_checks(folder: Path) -
     assert surface(folder, "package.json") == first
     package.write_text('{"version": "2", "scripts": {"test": "true"}}')
     assert surface(folder, "package.json").digest != first.digest
+
+
+def test_a_byte_order_mark_makes_no_version_part_of_a_surface(folder: Path) -> None:
+    (folder / ".git").mkdir()
+    project = folder / "pyproject.toml"
+    found = []
+    for version in "12":
+        text = f"\ufeff[project]\nversion = '{version}'\n[tool.pytest]\nx = 1\n"
+        project.write_bytes(text.encode())
+        found.append(surface(folder, "pyproject.toml"))
+    assert found[0] == found[1]
 
 
 def test_a_surface_reaches_from_the_checks_folder_to_the_repositorys_root(folder: Path) -> None:

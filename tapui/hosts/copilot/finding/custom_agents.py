@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from tapui.files.foreign_file import decoded
 from tapui.wire import limits
 from tapui.wire.surrogates import without_surrogates
 
@@ -101,7 +102,7 @@ def _head(folder: int, name: str) -> str | None:
         with open(os.open(name, _FILE, dir_fd=folder), "rb") as file:  # noqa: PTH123
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
-            return file.read(HEAD_BYTES).decode("utf-8", "replace")
+            return decoded(file.read(HEAD_BYTES), "replace")
     except OSError:
         return None
 

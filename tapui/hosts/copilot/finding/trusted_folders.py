@@ -2,15 +2,15 @@
 
 import json
 import os
-import re
 from pathlib import Path
 
+from tapui.emitters.config.document import plain_json
+from tapui.files.foreign_file import decoded
 from tapui.policies.rules import is_within
 
 _FILE = "config.json"
 _KEYS = ("trustedFolders", "trusted_folders")
 """The name of the list, and the one that older CLIs gave it."""
-_COMMENT = re.compile(r"^\s*//.*$", re.MULTILINE)
 _MAX_CONFIG_BYTES = 4 * 1024 * 1024
 
 
@@ -26,8 +26,8 @@ def is_trusted(copilot_home: Path, folder: str) -> bool:
 def _listed(copilot_home: Path) -> list[str]:
     try:
         with (copilot_home / _FILE).open("rb") as file:
-            text = file.read(_MAX_CONFIG_BYTES).decode("utf-8", "replace")
-        config = json.loads(_COMMENT.sub("", text))
+            text = decoded(file.read(_MAX_CONFIG_BYTES), "replace")
+        config = json.loads(plain_json(text))
     except (OSError, ValueError, RecursionError):
         return []
     if not isinstance(config, dict):

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from tapui.files import private_file
-from tapui.files.foreign_file import text_of
+from tapui.files.foreign_file import rewritten, text_of
 
 NAME = "tapui"
 FILE = "mcp-config.json"
@@ -133,7 +133,7 @@ class McpConfig:
             self.check()
             found = _read(self.path) if self.path.exists() else {}
             found.setdefault(_SERVERS, {})[NAME] = self.entry
-            _write(folder, found)
+            self._write(folder, found)
 
     def uninstall(self) -> None:
         """Take the entry out; raises `NotOursError` and `OSError`."""
@@ -142,7 +142,15 @@ class McpConfig:
             if self.state() != "missing":
                 found = _read(self.path)
                 del found[_SERVERS][NAME]
-                _write(folder, found)
+                self._write(folder, found)
+
+    def _write(self, folder: int, found: dict[str, Any]) -> None:
+        before = self.path.read_bytes() if self.path.exists() else b""
+        try:
+            data = rewritten(json.dumps(found, indent=2, ensure_ascii=False) + "\n", before)
+        except UnicodeEncodeError:  # half of a character, which was an escape in the file
+            data = rewritten(json.dumps(found, indent=2) + "\n", before)
+        private_file.write(folder, FILE, data)
 
     @contextmanager
     def _locked(self) -> Iterator[int]:
@@ -184,14 +192,6 @@ def _take(lock: int, path: Path, within: float) -> None:
             time.sleep(_LOCK_PAUSE)
         else:
             return
-
-
-def _write(folder: int, found: dict[str, Any]) -> None:
-    try:
-        text = json.dumps(found, indent=2, ensure_ascii=False).encode()
-    except UnicodeEncodeError:  # half of a character, which was an escape in the file
-        text = json.dumps(found, indent=2).encode()
-    private_file.write(folder, FILE, text + b"\n")
 
 
 def _entry_in(found: dict[str, Any]) -> Any:

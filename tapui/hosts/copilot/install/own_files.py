@@ -5,6 +5,8 @@ from pathlib import Path
 
 import msgspec
 
+from tapui.emitters.config.document import plain_json
+from tapui.files.foreign_file import decoded
 from tapui.files.private_file import SealedFile
 from tapui.hosts.copilot.finding.discovery import DOORS
 
@@ -32,7 +34,8 @@ class ExtensionFile(SealedFile):
 def is_experimental(copilot_home: Path) -> bool:
     """Return whether the CLI loads extensions: its experimental features are switched on."""
     try:
-        found = msgspec.json.decode((copilot_home / "settings.json").read_bytes())
+        text = decoded((copilot_home / "settings.json").read_bytes(), "replace")
+        found = msgspec.json.decode(plain_json(text))
     except (OSError, msgspec.DecodeError, RecursionError):
         return False  # it was never started here, or says nothing that can be read
     return isinstance(found, dict) and found.get("experimental") is True

@@ -109,3 +109,10 @@ def test_it_is_bounded(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(9):
         write(home / "agents", f"a{number}.md", "---\n" + "x" * 100_000)
     assert len(custom_agents(home, "/nowhere")) == 5
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_file_of_any_editor_is_read(home: Path, folder: Path, encoding: str) -> None:
+    file = write(home / "agents", "writer.md")
+    file.write_bytes(about("description: Writes notes").replace("\n", "\r\n").encode(encoding))
+    assert custom_agents(home, str(folder)) == [CustomAgent("writer", "Writes notes", is_own=True)]

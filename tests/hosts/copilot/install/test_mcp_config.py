@@ -175,3 +175,16 @@ def test_it_waits_for_copilots_own_commands(config: McpConfig) -> None:
         fcntl.flock(lock, fcntl.LOCK_UN)
         installing.join(HUNG)
     assert config.state() == "installed"
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_the_mark_and_the_line_ends_of_the_file_stay(config: McpConfig, ends: str) -> None:
+    config.copilot_home.mkdir()
+    config.path.write_bytes(f'\ufeff{{{ends} "mcpServers": {{}}{ends}}}{ends}'.encode())
+    assert config.state() == "missing"
+    for act, state in ((config.install, "installed"), (config.uninstall, "missing")):
+        act()
+        assert config.state() == state
+        data = config.path.read_bytes()
+        assert data.startswith(b"\xef\xbb\xbf{")
+        assert data.count(b"\n") == data.count(ends.encode()) > 2

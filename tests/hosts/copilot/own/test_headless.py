@@ -11,6 +11,7 @@ import pytest
 
 from tapui.hosts.copilot.finding.discovery import holders
 from tapui.hosts.copilot.finding.trusted_folders import is_trusted
+from tapui.hosts.copilot.install.own_files import is_experimental
 from tapui.hosts.copilot.own.own_session import (
     StartError,
     checked_effort,
@@ -41,6 +42,24 @@ def test_a_folder_is_trusted_with_all_below_it(tmp_path: Path, key: str) -> None
     assert is_trusted(tmp_path, str(work / "sub"))
     assert not is_trusted(tmp_path, str(tmp_path / "workshop"))
     assert not is_trusted(tmp_path, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "\ufeff{{{list}}}", "// of the CLI\n{{{list}}} // here", "/* all\nof it */ {{{list}}}",
+        '{{{list},}}', "{{ // why\r\n{list} /* , */ }}\r\n", '{{"a": "// none", {list}}}',
+    ],
+)  # fmt: skip
+def test_the_clis_list_is_read_in_the_forms_that_editors_leave(tmp_path: Path, form: str) -> None:
+    listed = f'"trustedFolders": [{json.dumps(str(tmp_path))}, ]'
+    (tmp_path / "config.json").write_bytes(form.format(list=listed).encode())
+    assert is_trusted(tmp_path, str(tmp_path))
+    settings = form.format(list='"experimental": true')
+    (tmp_path / "settings.json").write_bytes(settings.encode())
+    assert is_experimental(tmp_path)
+    (tmp_path / "settings.json").write_bytes(settings.removeprefix("\ufeff").encode("utf-16"))
+    assert is_experimental(tmp_path)
 
 
 def test_links_do_not_widen_what_is_trusted(tmp_path: Path) -> None:
