@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from tapui.files.foreign_file import decoded
 from tapui.index.numbering import id_at, time_of
 from tapui.index.rows import hunks_of, unpacked
 from tapui.index.search import Search
@@ -59,7 +60,10 @@ def lines_of(path: Path) -> list[str]:
     `MAX_FILE`."""
     if path.stat().st_size > MAX_FILE:
         raise OSError(errno.EFBIG, "it is too large to look for a line in it")
-    return path.read_bytes().decode("utf-8", "replace").removesuffix("\n").split("\n")
+    text = decoded(path.read_bytes(), "replace").replace("\r\n", "\n")
+    if "\n" not in text:
+        text = text.replace("\r", "\n")
+    return text.removesuffix("\n").split("\n")
 
 
 def changes_of(search: Search, path: Path, *, since: float | None = None) -> list[Change]:
@@ -78,7 +82,7 @@ def changes_of(search: Search, path: Path, *, since: float | None = None) -> lis
             Change(
                 time_of(number), session_id, str(label or session_id or ""), turn,
                 _prompt_of(connection, number, session, turn), title, call, where, added, removed,
-                bool(is_probable), bool(is_whole), hunks_of(hunks),
+                bool(is_probable), bool(is_whole), [_plain(hunk) for hunk in hunks_of(hunks)],
             )
             for (
                 number, session, session_id, label, turn, title, call, where, added, removed,
@@ -88,6 +92,15 @@ def changes_of(search: Search, path: Path, *, since: float | None = None) -> lis
         ]  # fmt: skip
     except (sqlite3.Error, zlib.error, msgspec.DecodeError) as error:
         raise search.unusable(error) from None
+
+
+def _plain(hunk: Hunk) -> Hunk:
+    """Return a hunk as `lines_of` has lines: a call may tell a file's line ends and its mark."""
+    old, new = (
+        [line.removeprefix("\ufeff").removesuffix("\r") for line in lines]
+        for lines in (hunk.old, hunk.new)
+    )
+    return Hunk(old, new, hunk.line)
 
 
 def _prompt_of(

@@ -6,7 +6,7 @@ import pytest
 
 from tapui.index.search import Search
 from tapui.index.update import bring_up_to_date
-from tapui.index.why import Change, blamed, changes_of
+from tapui.index.why import Change, blamed, changes_of, lines_of
 from tapui.projection.changes import edits_of
 from tapui.wire import events as ev
 from tapui.wire import subjects
@@ -163,6 +163,31 @@ def test_what_others_did_in_between_makes_it_unsure(day: Day) -> None:
     assert day.blame("top") == ("c4", True)
     assert day.blame("D2") == ("c3", True)
     assert day.blame("c") == ("c1", False)
+
+
+@pytest.mark.parametrize(
+    ("ends", "told", "mark"),
+    [
+        ("\r\n", "\n", ""), ("\r\n", "\r\n", ""), ("\n", "\r\n", ""), ("\r", "\n", ""),
+        ("\r\n", "\n", "\ufeff"), ("\n", "\n", "\ufeff"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_line_is_found_in_a_file_of_any_line_ends(
+    state: Path, tmp_path: Path, ends: str, told: str, mark: str, encoding: str
+) -> None:
+    day = Day(state, tmp_path)
+    day.file.write_text("one\ntwo\nthree\n")
+    day.ask("Make two better")
+    day.edit(f"{mark}one{told}two", f"{mark}one{told}TWO", is_done=False)
+    day.writer.journal.close(10)
+    before = mark if encoding == "utf-8" else ""
+    day.file.write_bytes(f"{before}one{ends}TWO{ends}three{ends}".encode(encoding))
+    assert lines_of(day.file) == ["one", "TWO", "three"]
+    found = blamed(day.changes(), lines_of(day.file), 2)
+    assert found is not None
+    assert (found.change.prompt, found.is_sure) == ("Make two better", True)
+    assert blamed(day.changes(), lines_of(day.file), 1) is None
 
 
 def test_equal_lines_are_told_apart_by_their_place(state: Path, tmp_path: Path) -> None:
