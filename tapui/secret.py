@@ -12,9 +12,9 @@ _BEGUN = re.compile(rf"{_WORD}+\Z")
 _LONGEST_BEGUN = 64
 """Characters of a word at a text's end that are left out. Of every known form that is enough to be
 known as one; longer words, such as paths, stay."""
-_REST = re.compile(rf"{_WORD}*(?:[^A-Za-z0-9_.~+/=\n⏎-]{{1,16}}{_WORD}*)?")
-"""The rest of a word and, for `Bearer` stood there perhaps, the next one of the same line (`⏎` is a
-line's end in a summary)."""
+_REST = re.compile(rf"{_WORD}*(?:[^A-Za-z0-9_.~+/=\n⏎-]{{1,16}}{_WORD}*){{0,3}}")
+"""The rest of a word and the next three of the same line (`⏎` is a line's end in a summary): it may
+be that of `Authorization`, say, by which the secret behind it is known."""
 
 
 def without_begun(kept: str) -> str:

@@ -1,5 +1,5 @@
-"""The tables of `tapui/docs/*.md`, made from the key table, the parsers, the settings and
-the stories of endings."""
+"""The tables of `tapui/docs/*.md`, made from the key table, the parsers, the settings, the
+forms of secrets and the stories of endings."""
 
 import argparse
 import json
@@ -9,6 +9,7 @@ from pathlib import Path
 import tapui
 from tapui.cli.arguments import CommandParser
 from tapui.cli.parser import build
+from tapui.records.masking import FORMS
 from tapui.settings.example import docs as docstrings
 from tapui.settings.loading import SETTINGS, allowed
 from tapui.settings.settings import Settings
@@ -27,6 +28,7 @@ def tables() -> dict[str, tuple[Path, Callable[[], str]]]:
         "commands": (PAGES / "commands.md", _commands),
         "settings": (PAGES / "settings.md", _settings),
         "endings": (PAGES / "proof.md", judges.table),
+        "masked": (PAGES / "records.md", _masked),
     }
 
 
@@ -42,6 +44,14 @@ def _keys() -> str:
             "\n".join([f"## {title}", "", "| key | does | name |", "|---|---|---|", *rows])
         )
     return "\n\n".join(parts)
+
+
+def _masked() -> str:
+    shown: dict[str, list[str]] = {}
+    for kind, form, *_ in FORMS:
+        shown.setdefault(kind, []).append(form)
+    rows = [f"| {kind} | {', '.join(forms)} |" for kind, forms in shown.items()]
+    return "\n".join(["| of | forms |", "|---|---|", *rows])
 
 
 def _keys_of(action: KeyAction) -> str:

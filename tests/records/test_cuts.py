@@ -40,7 +40,7 @@ def recorded(text: str) -> bytes:
 
 def left_of(rest: str, recorded_line: bytes) -> set[str]:
     """Return the pieces of a secret that a record has; of a key its header is none."""
-    secret = rest.rpartition("ENCRYPTED")[2].partition("-----END")[0].replace("\n", "")
+    secret = re.split("ENCRYPTED|GnuPG v2", rest)[-1].partition("-----END")[0].replace("\n", "")
     pieces = {secret[at : at + PIECE] for at in range(len(secret) - PIECE + 1)}
     text = re.sub(r"\\+n| ⏎ ", "", recorded_line.decode())
     return {one for one in pieces if one in text}

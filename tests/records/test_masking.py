@@ -1,5 +1,8 @@
 """Masking: what is taken out of records, what is left alone, and that records stay records."""
 
+import base64
+import random
+import re
 from pathlib import Path
 
 import msgspec
@@ -8,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+import tapui
 from tapui.records import reader
 from tapui.records.journal import Journal
-from tapui.records.masking import MASK, Masks
+from tapui.records.masking import FORMS, MASK, Masks
 from tapui.runtime.system import RegexMatcher
 from tapui.settings.settings import Records
 from tapui.wire import events as ev
@@ -23,6 +27,12 @@ KEY = (
     + "MIIEpAIBAAKCAQEA7/3v+n\n" * 12
     + "-----END RSA PRIVATE KEY-----"
 )
+PGP_KEY = (
+    "-----BEGIN PGP PRIVATE KEY BLOCK-----\nVersion: GnuPG v2\n\n"
+    + "lQOYBFzq0gEBCAC7/3v+nQ\n" * 12
+    + "=aB1c\n-----END PGP PRIVATE KEY BLOCK-----"
+)
+AWS_SECRET = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"
 # Written in two parts: no tool that looks for secrets should find one in this file.
 SECRETS = {
     "github": ("ghp_", "R4nd0mR4nd0mR4nd0mR4nd0mR4nd0mR4nd0m"),
@@ -35,10 +45,111 @@ SECRETS = {
     "openai": ("sk-", "proj-abcdEFGH1234_abcdEFGH1234"),
     "anthropic": ("sk-", "ant-api03-abcdEFGH1234-abcdEFGH1234"),
     "jwt": ("eyJ", "hbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "c2lnbmF0dXJl"),
+    "gitlab": ("glpat-", "a1B2c3D4e5F6g7H8i9J0"),
+    "pypi": ("pypi-", "AgEIcHlwaS5vcmcCJGa1B2c3D4e5F6"),
+    "hugging-face": ("hf_", "aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH"),
+    "stripe": ("sk_live_", "4eC39HqLyjWDarjtT1zdp7dc"),
+    "stripe-restricted": ("rk_live_", "4eC39HqLyjWDarjtT1zdp7dc"),
+    "vault": ("hvs.", "CAESIJlU02LQZq_a1B2c3D4e5F6"),
+    "aws-session": ("ASIA", "IOSFODNN7EXAMPLE"),
+    "aws-ini": ("aws_secret_access_key = ", AWS_SECRET),
+    "aws-json": ('SecretAccessKey": "', AWS_SECRET),
+    "aws-shell": ("AWS_SESSION_TOKEN=", "IQoJb3JpZ2luX2VjEJr/" * 4 + "w=="),
+    "google-access": ("ya29.", "a0AfH6SMBx-1234_567890abcdefgh"),
+    "google-client": ("GOCSPX-", "a1B2c3D4e5F6g7H8-_i9J0k1L2M3"),
+    "google-refresh": ("1//0", "gdEfGhIjKlMnOpQrStUvWxYz-a1B2c3D4e5F6_g7H8"),
+    "slack-app": ("xapp-", "1-A0123456789-1234567890123-abcdef0123456789"),
+    "slack-hook": ("hooks.slack.com/services/", "T0A1B2C3D/B0A1B2C3D/a1B2c3D4e5F6g7H8i9J0k1L2"),
     "bearer": ("Bearer ", "abcdef0123456789abcdef"),
+    "header": ("authorization: bearer ", "abcdefghijklmnop0123456789"),
+    "header-token": ("Authorization: token ", "0123456789abcdef0123456789abcdef01234567"),
+    "header-basic": ("AUTHORIZATION: Basic ", "YWxhZGRpbjpvcGVuc2VzYW1l"),
+    "pgp": ("-----BEGIN PGP PRIVATE KEY BLOCK-----", PGP_KEY[37:]),
     "key": ("-----BEGIN RSA PRIVATE KEY-----", KEY[31:]),
 }
+PASSWORD = "s3cr3t-P4ss,w0rd"
+OCCURRENCES = [
+    *(
+        (form.format(secret), secret)
+        for secret, forms in {
+            "abcdefghijklmnop0123456789": (
+                "> authorization: bearer {}", "authorization:bearer {}", "AUTHORIZATION: BEARER {}",
+                "Authorization:\tBearer\t{}", "BEARER {}", "Bearer\t{}", "Bearer   {}",
+                "* [HTTP/2] [1] [authorization: Bearer {}]", "authorization: Token {}",
+                "Proxy-Authorization: token {}", "HTTP_AUTHORIZATION=token {}",
+                "headers = {{'Authorization': 'token {}'}}", '("authorization", "bearer {}")',
+                "map[Authorization:[Bearer {}]]", 'curl -H "authorization: bearer {}" localhost',
+            ),
+            "dXNlcjpwYXNz": (
+                "authorization: Basic {}", "Proxy-authorization: basic {}",
+                '"Authorization": "BASIC {}"',
+            ),
+            AWS_SECRET: (
+                "aws_secret_access_key = {}", "AWS_SECRET_ACCESS_KEY={}",
+                'export AWS_SECRET_ACCESS_KEY="{}"', '"SecretAccessKey": "{}"',
+                "secretAccessKey: '{}'", "<SecretAccessKey>{}</SecretAccessKey>",
+                "AWS Secret Access Key [None]: {}", "aws_session_token = {0}{0}{0}",
+                '"SessionToken": "{0}{0}{0}"', "AKIAIOSFODNN7EXAMPLE,{}", "ASIAIOSFODNN7EXAMPLE {}",
+            ),
+            PASSWORD: (
+                "git clone https://me:{}@github.test/a/b", "postgres://app:{}@db:5432/shop",
+                "redis://:{}@cache", "HTTPS_PROXY=http://me:{}@proxy:3128", "amqp://u:{}@[::1]/v",
+                "mysql://u:at@{}@db",
+            ),
+            "T0A1B2C3D/B0A1B2C3D/a1B2c3D4e5F6g7H8i9J0k1L2": (
+                "curl -d x https://hooks.slack.com/services/{}",
+            ),
+        }.items()
+        for form in forms
+    ),
+    ("hooks.slack.com\\/services\\/T0A1B2C3D\\/B0A1B2C3D\\/a1B2c3D4e5F6g7H8", "a1B2c3D4e5F6g7H8"),
+    ("xoxd-a1B2c3%2BD4e5F6%2Fg7H8%3D%3D", "D4e5F6%2Fg7H8%3D"),
+    ("AKIAIOSFODNN7EXAMPLE", "IOSFODNN7EXAMPLE"),
+]  # fmt: skip
+"""Texts as programs write them, each with the secret in it."""
+VIEWED = {
+    "tab": "\t{}", "blanks": "      {}", "quoted": "> {}", "twice": ">> {}", "piped": "  | {}",
+    "list": "{n}. {}", "cat -n": "{n:6}\t{}", "bat": "{n:4} │ {}", "diff": "+{}", "shell": "# {}",
+    "grep": "my_key (2).pem:{n}:{}", "Java": '    "{}\\n" +', "PHP": "'{}\\n' .", "C": '"{}\\n"',
+    "Python": 'b"{}\\n"', "comment": " * {}", "JavaScript": "  `{}`,", "echo": 'echo "{}" >> a.pem',
+    "CRLF": "{}\r", "cat -A": "{}$", "blame": "^1a2b3c4 (A. Person 2026-01-01 {n:2}) {}",
+}  # fmt: skip
+"""What viewers, quotes and code put around the lines of a key."""
 INNOCENT = (
+    *(
+        "Authorization: Basic authentication",
+        "authorization: token required",
+        "bearer of the token",
+    ),
+    *(
+        "a bearer authentication scheme",
+        "aws_secret_access_key = os.environ[name]",
+        "aws_session_token",
+    ),
+    *(
+        "docker://nginx:1.25@sha256:0123456789abcdef",
+        "http://localhost:3000/a@b",
+        "git@github.com:a/b",
+    ),
+    *("https://me:${PASSWORD}@host", "https://me:$TOKEN@host", "https://user:<password>@host"),
+    *(
+        "ssh://git@github.com:22/a",
+        "it takes 1//0 of it",
+        "prev.value_of_the_thing_that_was",
+        "ya29.",
+    ),
+    *(
+        "hvs.method_of_a_class_with_a_long_name",
+        "glpat-of-it",
+        "hf_transformers_model_name_or_path",
+    ),
+    *("0123456789abcdef0123456789abcdef01234567", "6f1c1c1e-1111-4222-8333-000000000001"),
+    *('if "-----BEGIN PRIVATE KEY-----" in text and "-----END PRIVATE KEY-----" in text:', "NASIA"),
+    *(
+        "the -----BEGIN PGP PRIVATE KEY BLOCK----- line begins a key",
+        "sk_live_keys",
+        "xapp-container-a",
+    ),
     *("task-force-of-twenty-four-people", "sk-estimator-html-representation-of", "KAKIA", "AKIA"),
     *("the Bearer of bad news", "eyJust", "ghp_", "npm_config_cache", "AIza", "xoxo-hugs"),
     *("_private_variable_of_the_class", "-----BEGIN CERTIFICATE-----", "https://a.example/a-b_c"),
@@ -107,6 +218,85 @@ def test_what_is_no_secret_is_left_alone() -> None:
     for text in INNOCENT:
         data = line_of(posted(f"{text}\n{text} {text}"))
         assert Masks().masked(data) == data, text
+
+
+def test_each_form_of_the_table_has_an_example() -> None:
+    examples = "\n".join([*map("".join, SECRETS.values()), *(text for text, _ in OCCURRENCES)])
+    for kind, form, begin, secret in FORMS:
+        assert re.search(begin + secret, examples.encode(), re.DOTALL), (kind, form)
+
+
+def is_left(secret: str, text: str) -> bool:
+    """Return whether a text has any eight characters of a secret."""
+    return any(secret[at : at + 8] in text for at in range(len(secret) - 7))
+
+
+@pytest.mark.parametrize(("text", "secret"), OCCURRENCES)
+def test_a_secret_is_masked_as_programs_write_it(text: str, secret: str) -> None:
+    assert is_left(secret, text)
+    for whole in (text, f"a\n{text}\nb", encode({"a": text}).decode(), encode([[text]]).decode()):
+        assert not is_left(secret, Masks().masked(line_of(posted(whole))).decode()), whole
+        assert not is_left(secret, Masks().masked_text(whole)), whole
+
+
+@pytest.mark.parametrize("form", VIEWED)
+@pytest.mark.parametrize("key", [KEY, PGP_KEY], ids=["PEM", "PGP"])
+def test_a_key_is_masked_with_what_stands_around_its_lines(key: str, form: str) -> None:
+    every = key.split("\n")
+    for kept in (every, every[:-2]):
+        shown = (VIEWED[form].format(line, n=n) for n, line in enumerate(kept, 1))
+        text = "\n".join(shown)
+        for whole in (
+            text,
+            encode({"a": text}).decode(),
+            encode({"b": encode([text]).decode()}).decode(),
+        ):
+            for told in (
+                Masks().masked(line_of(posted(whole))).decode(),
+                Masks().masked_text(whole),
+            ):
+                assert not is_left(every[5], told), whole
+                assert "PRIVATE KEY" in told
+
+
+_blanks = st.sampled_from(
+    ["", " ", "\n", "\t", '"', "'", "`", "=", ": ", "(", "[", ", ", "\r\n", "é "]
+)
+_prose = st.lists(
+    st.sampled_from(["the", "build", "2026-01-01", "a/b.py", "x_y", "(", "}"]), max_size=9
+)
+
+
+@given(
+    kind=st.sampled_from([*SECRETS.values()]),
+    before=_blanks,
+    after=_blanks,
+    around=_prose,
+    depth=st.integers(0, 2),
+)
+def test_no_part_of_a_secret_is_left_wherever_it_stands(
+    kind: tuple[str, str], before: str, after: str, around: list[str], depth: int
+) -> None:
+    begin, secret = kind
+    secret_part = re.split("ENCRYPTED|GnuPG v2", secret)[-1].partition("-----END")[0].strip()
+    words = " ".join(around)
+    text = f"{words} {before}{begin}{secret}{after or ' '}{words}"
+    for _ in range(depth):
+        text = encode({"text": text}).decode()
+    record = Masks().masked(line_of(posted(text)))
+    assert reader.parse(record[:-1]) is not None
+    assert not any(is_left(line, record.decode()) for line in secret_part.split("\n") if line)
+    if '"' not in before + after:
+        assert words in record.decode()
+
+
+def test_ordinary_files_are_left_alone() -> None:
+    picture = base64.b64encode(random.Random(5).randbytes(400_000)).decode()
+    for folder in ("core", "policies", "projection", "wire"):
+        for path in sorted(Path(tapui.__file__).parent.joinpath(folder).rglob("*.py")):
+            text = path.read_text()
+            assert Masks().masked_text(text) == text, path
+    assert Masks().masked_text(f"data:image/png;base64,{picture}").endswith(picture)
 
 
 def test_only_records_with_secrets_change_and_each_counts_its_own() -> None:
