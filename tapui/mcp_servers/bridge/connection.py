@@ -25,6 +25,7 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Raw
 from pydantic import TypeAdapter, ValidationError
 
+from tapui.mcp_servers.bridge.answers import SCHEMA, UNREAD
 from tapui.mcp_servers.bridge.naming import ServerTool
 from tapui.mcp_servers.bridge.transports import ServerAddress
 from tapui.mcp_servers.messages import ServerLost, ServerStart, Stage
@@ -82,8 +83,6 @@ def _words_of(
             return f"the program {start.command} was not found", hint, "start"
         case PermissionError():
             return f"{start.command} may not be run", "make it executable", "start"
-        case ValidationError():
-            return _told_of_protocol(error, "handshake" if stage == "start" else stage)
         case OSError() | ValueError() if stage == "start":
             return f"{start.command} cannot be started: {error}", "see its command", "start"
         case HandshakeTimeout():
@@ -117,6 +116,8 @@ def _told_of_address(
             return f"{where} is no address of a server", "mend the address", "start"
         case HandshakeTimeout():
             return f"{where} did not answer in time", "see whether the server works", "handshake"
+        case httpx2.DecodingError():
+            return f"{where}: {error}", "have it send answers as they were asked for", stage
         case httpx2.HTTPError() | ServerEnded():
             return f"the connection to {where} broke ({type(error).__name__})", "", stage
     if address.refused is not None:
@@ -130,12 +131,12 @@ def _told_of_address(
 
 def _told_of_protocol(error: BaseException, stage: Stage) -> tuple[str, str, Stage]:
     match error:
+        case MCPError() if error.error.message.startswith(UNREAD):
+            return error.error.message, "a newer version of the server may do it right", stage
+        case ValidationError():
+            return UNREAD, "a newer version of the server may do it right", stage
         case MCPError():
             return f"it refused: {error.error.message} ({error.error.code})", "", stage
-        case ValidationError():
-            hint = "a newer version of the server may do it right"
-            place = ".".join(str(part) for part in error.errors(include_input=False)[0]["loc"])
-            return f"what it answered is not what the protocol says: {place}", hint, stage
         case TimeoutError():
             return "it did not answer in time", "see whether the server works", stage
     return f"{type(error).__name__}: {error}", "", stage
@@ -190,7 +191,12 @@ class ServerConnection:
         for _ in range(MAX_PAGES):
             params = None if cursor is None else types.PaginatedRequestParams(cursor=cursor)
             async with asyncio.timeout(LIST_SECONDS):
-                page = await self._client.session.list_tools(params=params)
+                try:
+                    page = await self._client.session.list_tools(params=params)
+                except MCPError as error:
+                    if error.error.code == types.METHOD_NOT_FOUND and cursor is None:
+                        return []  # it has other things to offer, and no tools
+                    raise
             for tool in page.tools:
                 one = found.setdefault(tool.name, _told(tool))
                 size += len(one.name) + len(one.description) + len(memoryview(one.parameters))
@@ -206,8 +212,8 @@ class ServerConnection:
     ) -> types.CallToolResult:
         """Call a tool; answers what the server asks for meanwhile.
 
-        Raises `MCPError` where the server refuses, `ServerEnded` where it is gone, and pydantic's
-        `ValidationError` for an answer that is none.
+        Raises `MCPError` where the server refuses or answers what cannot be read, and
+        `ServerEnded` where it is gone.
         """
         responses: types.InputResponses | None = None
         state: str | None = None
@@ -233,6 +239,8 @@ class ServerConnection:
             return await self._client.session.send_request(
                 request, _ANSWER, progress_callback=progress
             )
+        except ValidationError:  # what it wants to know first is no question
+            raise MCPError(types.INTERNAL_ERROR, UNREAD) from None
         except MCPError as error:
             if await self._is_gone(error):
                 raise ServerEnded from error
@@ -269,7 +277,7 @@ class ServerConnection:
         """Return in which way an answer is not what the tool's output schema says, or None."""
         try:
             await self._client.session.validate_tool_result(name, answer)
-        except RuntimeError as error:
+        except Exception as error:  # noqa: BLE001 - it may ask for the list; the call has run
             return str(error).partition("\n")[0]
         return None
 
@@ -387,6 +395,6 @@ def _told(tool: types.Tool) -> ServerTool:
     return ServerTool(
         name=tool.name,
         description=tool.description or tool.title or "",
-        parameters=Raw(msgspec.json.encode(tool.input_schema)),
+        parameters=Raw(msgspec.json.encode((tool.meta or {})[SCHEMA])),
         annotations=annotations,
     )

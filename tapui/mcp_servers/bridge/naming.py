@@ -178,7 +178,7 @@ def fault_of(tool: ServerTool) -> str | None:
     if codec.depth_exceeds(tool.parameters, limits.MAX_SCHEMA_DEPTH):
         return f"its schema is nested deeper than {limits.MAX_SCHEMA_DEPTH} levels"
     schema: Any = msgspec.json.decode(tool.parameters)
-    if schema.get("type") != "object":
+    if not isinstance(schema, dict) or schema.get("type") != "object":
         return "its schema is not one of an object"
     if remote_reference(schema) is not None:
         return "its schema refers to another document"

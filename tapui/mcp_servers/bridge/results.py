@@ -97,25 +97,26 @@ def _parts(content: list[types.ContentBlock]) -> tuple[list[str], list[_Media]]:
             case types.TextContent():
                 texts.append(block.text)
             case types.ImageContent() | types.AudioContent():
-                media.append(_Media(_decoded(block.data), block.mime_type))
+                _add(block.data, block.mime_type, "", texts, media)
             case types.ResourceLink():
                 texts.append(_link(block))
             case types.EmbeddedResource(resource=types.TextResourceContents() as inner):
                 texts.append(f"[{inner.uri}]\n{inner.text}")
             case types.EmbeddedResource(resource=types.BlobResourceContents() as inner):
                 kind = inner.mime_type or "application/octet-stream"
-                media.append(_Media(_decoded(inner.blob), kind, inner.uri))
+                _add(inner.blob, kind, inner.uri, texts, media)
     return texts, media
 
 
-def _decoded(data: str) -> bytes:
+def _add(data: str, kind: str, name: str, texts: list[str], media: list[_Media]) -> None:
     try:
         found = base64.b64decode(data, validate=True)
     except (binascii.Error, ValueError):
-        raise ToolError(CallError.INTERNAL, "the server sent media that are no base64") from None
+        texts.append(f"[left out: {kind} that is no base64]")
+        return
     if len(found) > MAX_FILE_BYTES:
         raise _too_large(len(found))
-    return found
+    media.append(_Media(found, kind, name))
 
 
 def _link(link: types.ResourceLink) -> str:

@@ -9,7 +9,6 @@ from typing import Literal, Protocol
 import mcp_types as types
 from mcp.shared.dispatcher import ProgressFnT
 from mcp.shared.exceptions import MCPError
-from pydantic import ValidationError
 
 from tapui.mcp_servers.bridge.connection import ServerConnection, ServerEnded, connected, lost
 from tapui.mcp_servers.bridge.naming import ServerTool
@@ -113,7 +112,7 @@ class BridgedServer:
         mode: Literal["auto", "legacy"] = "legacy" if self._is_legacy else "auto"
         self._is_legacy = False  # if that fails, the next try is with both
         if address is not None:
-            transport = http_transport(address)
+            transport = http_transport(address, self._output)
         else:
             transport = stdio_transport(self._command(), self._output, ended)
         async with connected(
@@ -161,7 +160,7 @@ class BridgedServer:
             self._changed.clear()
             try:
                 self._news.listed(await connection.list_tools())
-            except (MCPError, TimeoutError, ValidationError, ServerEnded) as error:
+            except (MCPError, TimeoutError, ServerEnded) as error:
                 told = lost(error, "list", self._start, None, ())
                 self._news.noticed(f"its list of tools could not be read again: {told.why}")
             await asyncio.sleep(LIST_PAUSE)
@@ -188,9 +187,6 @@ class BridgedServer:
             ) from None
         except MCPError as error:
             raise ToolError(_code(error), error.error.message) from None
-        except ValidationError:
-            text = "the server's answer is not what the protocol says"
-            raise ToolError(CallError.INTERNAL, text) from None
         fault = None if answer.is_error else await connection.check(name, answer)
         if fault is not None and name not in self._told_mismatch:
             self._told_mismatch.add(name)

@@ -7,10 +7,11 @@ to a stream instead of an exception's traceback, and so does standard error.
 import asyncio
 import contextlib
 import os
-import re
 import signal
-from collections.abc import AsyncIterator
+import zlib
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -21,8 +22,9 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from tapui.invocation import INSIDE
+from tapui.mcp_servers.bridge.answers import UNREAD, Answers
 from tapui.mcp_servers.bridge.output import ServerOutput, printed, read_lines
-from tapui.runtime.children.lines import LineSplitter, LongLine
+from tapui.runtime.children.lines import MAX_LINE_BYTES, LineSplitter, LongLine
 from tapui.secret import Secret
 
 if TYPE_CHECKING:
@@ -36,9 +38,6 @@ INHERITED = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPD
 """Variables that a server gets besides its own."""
 
 _CHUNK = 64 * 1024
-_VERSION = rb'"jsonrpc"\s*:\s*"2\.0"'
-_FIRST_ID = re.compile(rb"\s*\{\s*(?:" + _VERSION + rb'\s*,\s*)?"id"\s*:\s*(\d{1,15})\s*,')
-_LAST_ID = re.compile(rb'"id"\s*:\s*(\d{1,15})\s*(?:,\s*' + _VERSION + rb")?\s*\}\s*$")
 
 
 @dataclass(frozen=True)
@@ -78,16 +77,16 @@ async def stdio_transport(
     assert process.stdout is not None
     assert process.stderr is not None
     to_it, from_it = process.stdin, process.stdout
+    answers = Answers(partial(output.put, "log"))
 
     async def read() -> None:
         async with from_server:
             try:
-                lines = LineSplitter()
+                lines = MessageLines()
                 while data := await from_it.read(_CHUNK):
                     for line in lines.feed(data):
-                        message = _message(line, output)
-                        if message is not None:
-                            await from_server.send(message)
+                        for message in _messages(line, answers, output):
+                            await from_server.send(SessionMessage(message))
             except (anyio.ClosedResourceError, anyio.BrokenResourceError):
                 pass  # the session is over
             finally:
@@ -97,6 +96,7 @@ async def stdio_transport(
         try:
             async with to_server:
                 async for message in to_server:
+                    answers.asked(message.message)
                     text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
                     to_it.write(text.encode("utf-8", "replace") + b"\n")
                     await to_it.drain()
@@ -122,23 +122,50 @@ async def stdio_transport(
                 stream.close()
 
 
-def _message(line: bytes | LongLine, output: ServerOutput) -> SessionMessage | None:
-    """Return the message of a line; what is none goes to the log."""
+class MessageLines(LineSplitter):
+    """Lines, and as one line a message that is printed over several, from `{` to `}`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._open: list[bytes] = []
+        self._open_size = 0
+
+    def feed(self, data: bytes) -> Iterator[bytes | LongLine]:
+        for line in super().feed(data):
+            if isinstance(line, bytes) and line.rstrip() == b"{":
+                yield from self._close()
+            elif not self._open:
+                yield line
+                continue
+            elif isinstance(line, LongLine) or line.startswith(b'{"'):
+                yield from self._close()
+                yield line
+                continue
+            self._open.append(line)
+            self._open_size += len(line)
+            if line.rstrip() == b"}" or self._open_size > MAX_LINE_BYTES:
+                yield from self._close()
+
+    def _close(self) -> Iterator[bytes]:
+        if self._open:
+            yield b" ".join(self._open)
+            self._open.clear()
+            self._open_size = 0
+
+
+def _messages(
+    line: bytes | LongLine, answers: Answers, output: ServerOutput
+) -> list[types.JSONRPCMessage]:
+    """Return the messages of a line; what is none goes to the log."""
     if isinstance(line, LongLine):
         dropped = f"a message of {line.size / 2**20:.1f} MiB was dropped"
         output.put("log", dropped)
-        found = _FIRST_ID.match(line.first) or _LAST_ID.search(line.last)
-        if found is None:
-            return None
-        fault = types.ErrorData(code=types.INTERNAL_ERROR, message=dropped)
-        return SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=fault))
-    if not line.strip():
-        return None
-    try:
-        return SessionMessage(types.jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:
+        id_ = answers.id_in(line.first, line.last)
+        return [] if id_ is None else [answers.refusal(id_, dropped)]
+    found = answers.read(line)
+    if not found and line.strip():
         output.put("log", f"not a message, on standard output: {printed(line[:_CHUNK])}")
-        return None
+    return found
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
@@ -168,7 +195,6 @@ MAX_ANSWER_BYTES = 16 * 1024 * 1024
 CONNECT_SECONDS = 10.0
 SILENCE_SECONDS = 24 * 3600.0
 """How long a server may be silent while a call is under way: the gateway bounds the call."""
-_EVENTS = "text/event-stream"
 
 
 class AnswerTooLarge(httpx2.ReadError):
@@ -199,39 +225,131 @@ def shown_address(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname or ''}{port}"
 
 
-class _BoundedStream(httpx2.AsyncByteStream):
-    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
-        self._stream = stream
-        self._left = MAX_ANSWER_BYTES
+class ReadStream(httpx2.AsyncByteStream):
+    """An answer's body as the package reads it: bounded, uncompressed, its messages mended.
+
+    `request` is what it answers; a status that is an error stays one where the body has no message.
+    """
+
+    def __init__(
+        self, response: httpx2.Response, answers: Answers, request: types.RequestId | None
+    ) -> None:
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        self._stream = response.stream
+        self._answers = answers
+        self._request = request
+        self._is_refused = response.status_code >= 400
+        kind = response.headers.get("content-type", "").lower()
+        self._is_events = kind.startswith("text/event-stream")
+        self._is_json = kind.startswith("application/json")
+        coding = response.headers.pop("content-encoding", "").strip().lower()
+        self._is_deflated = coding in ("gzip", "x-gzip", "deflate")
+        if coding not in ("", "identity") and not self._is_deflated:
+            raise httpx2.DecodingError(f"its answers are compressed with {coding[:40]}")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for part in self._stream:
-            self._left -= len(part)
-            if self._left < 0:
-                raise AnswerTooLarge(f"an answer of more than {MAX_ANSWER_BYTES // 2**20} MiB")
-            yield part
+        parts = self._inflated() if self._is_deflated else aiter(self._stream)
+        if self._is_events:
+            async for event in self._events(parts):
+                yield event
+            return
+        body = bytearray()
+        async for part in parts:
+            body += part
+            _check(len(body))
+        if self._is_json and self._request is not None:
+            yield self._json(bytes(body), self._request)
+        else:
+            yield bytes(body)
 
     async def aclose(self) -> None:
         await self._stream.aclose()
 
+    async def _inflated(self) -> AsyncIterator[bytes]:
+        inflating = zlib.decompressobj(wbits=47)  # with the header of gzip or that of zlib
+        try:
+            async for part in self._stream:
+                inflated = inflating.decompress(part, MAX_ANSWER_BYTES)
+                if inflating.unconsumed_tail:
+                    raise _too_large()
+                yield inflated
+        except zlib.error as error:
+            raise httpx2.DecodingError(f"its compressed answer cannot be read: {error}") from None
 
-class _BoundedTransport(httpx2.AsyncBaseTransport):
-    """Reads no more of an answer than a bridge can hold, and remembers refusals."""
+    def _json(self, body: bytes, request: types.RequestId) -> bytes:
+        for message in self._answers.read(body, request):
+            if isinstance(message, types.JSONRPCResponse):
+                return _text(message)
+            if isinstance(message, types.JSONRPCError) and not (
+                self._is_refused and message.error.message.startswith(UNREAD)
+            ):
+                return _text(message)
+        if self._is_refused:
+            return body
+        return _text(self._answers.refusal(request, f"{UNREAD}: it is no message"))
 
-    def __init__(self, address: ServerAddress) -> None:
+    async def _events(self, parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        lines = LineSplitter()
+        data: list[bytes] = []
+        size = 0
+        async for part in parts:
+            for line in lines.feed(part):
+                if isinstance(line, LongLine):
+                    raise _too_large()
+                if line.startswith(b"data:"):
+                    data.append(line[5:])
+                    size += len(line)
+                    _check(size)
+                elif line.rstrip(b"\r"):
+                    yield line + b"\n"
+                else:
+                    yield self._event(data)
+                    data.clear()
+                    size = 0
+        yield self._event(data)
+
+    def _event(self, data: list[bytes]) -> bytes:
+        """Return the rest of an event, whose other fields have gone before it."""
+        text = b"\n".join(data)
+        found = map(_text, self._answers.read(text, self._request)) if text.strip() else data[:1]
+        return b"".join(b"data: " + message + b"\n\n" for message in found) or b"\n"
+
+
+def _text(message: types.JSONRPCMessage) -> bytes:
+    return message.model_dump_json(by_alias=True, exclude_unset=True).encode()
+
+
+def _check(size: int) -> None:
+    if size > MAX_ANSWER_BYTES:
+        raise _too_large()
+
+
+def _too_large() -> AnswerTooLarge:
+    return AnswerTooLarge(f"an answer of more than {MAX_ANSWER_BYTES // 2**20} MiB")
+
+
+class _ReadingTransport(httpx2.AsyncBaseTransport):
+    """Has the package read answers as `Answers` does, and remembers refusals."""
+
+    def __init__(self, address: ServerAddress, answers: Answers) -> None:
         self._address = address
+        self._answers = answers
         self._inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=64))
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        asked = None
+        if request.method == "POST":
+            asked = types.jsonrpc_message_adapter.validate_json(request.content)
+            self._answers.asked(asked)
         response = await self._inner.handle_async_request(request)
         if response.status_code >= 400:
             self._address.refused = response.status_code
-        if response.headers.get("content-encoding", "identity") != "identity":
+        id_ = asked.id if isinstance(asked, types.JSONRPCRequest) else None
+        try:
+            response.stream = ReadStream(response, self._answers, id_)
+        except httpx2.DecodingError:
             await response.aclose()
-            raise httpx2.DecodingError("a compressed answer, which was not asked for")
-        is_stream = response.headers.get("content-type", "").startswith(_EVENTS)
-        if not is_stream and isinstance(response.stream, httpx2.AsyncByteStream):
-            response.stream = _BoundedStream(response.stream)
+            raise
         return response
 
     async def aclose(self) -> None:
@@ -239,13 +357,16 @@ class _BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 @contextlib.asynccontextmanager
-async def http_transport(address: ServerAddress) -> AsyncIterator["TransportStreams"]:
+async def http_transport(
+    address: ServerAddress, output: ServerOutput
+) -> AsyncIterator["TransportStreams"]:
     headers = {name: value.reveal() for name, value in address.headers.items()}
+    answers = Answers(partial(output.put, "log"))
     async with (
         httpx2.AsyncClient(
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS),
-            transport=_BoundedTransport(address),
+            transport=_ReadingTransport(address, answers),
         ) as client,
         streamable_http_client(
             address.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES

@@ -1,6 +1,6 @@
 """An MCP server over stdio that does whatever servers should not do. Needs no package.
 
-`python bad_server.py [hangs|exits|deaf|wrong]`
+`python bad_server.py [hangs|exits|deaf|marked|bare]`
 """
 
 import itertools
@@ -45,9 +45,9 @@ def tools() -> list[Json]:
         tool("name with spaces/ü"),
         {**tool("nonsense"), "inputSchema": {"type": "object", "properties": {"a": {"type": "x"}}}},
         {**tool("remote"), "inputSchema": {"type": "object", "$ref": "http://127.0.0.1:1/x"}},
+        {**tool("array"), "inputSchema": {"type": "array"}},
+        {"name": "says"},
     ]
-    if sys.argv[1:] == ["wrong"]:
-        found.append({**tool("array"), "inputSchema": {"type": "array"}})
     return [*found, tool("extra")] if state["extra"] else found
 
 
@@ -88,6 +88,11 @@ def call(name: str, args: Json, meta: Json, id_: Any) -> Json:
         return text(json.dumps(cancelled))
     if name == "big":
         return text("x" * args["size"])
+    if name == "says":
+        with lock:
+            sys.stdout.write(args["text"].replace("ID", str(id_)) + "\n")
+            sys.stdout.flush()
+        return {}
     if name == "huge":
         with lock:
             sys.stdout.write(f'{{"jsonrpc":"2.0","id":{id_},"result":"')
@@ -132,7 +137,7 @@ def handle(message: Json) -> None:
         version = params["protocolVersion"]
         result: Json = {"protocolVersion": version, "capabilities": capabilities}
         say({"id": id_, "result": {**result, "serverInfo": info}})
-    elif method == "tools/list":
+    elif method == "tools/list" and sys.argv[1:] != ["bare"]:
         state["lists"] += 1
         say({"id": id_, "result": {"tools": tools()}})
     elif method == "tools/call":
@@ -152,6 +157,8 @@ def main() -> None:
     how = sys.argv[1:2]
     if how == ["exits"]:
         sys.exit("the database is locked")
+    if how == ["marked"]:
+        sys.stdout.write("\ufeff")
     for line in sys.stdin:
         if how == ["hangs"]:
             continue

@@ -54,9 +54,10 @@ async def test_tools_are_offered_with_legal_names_and_bad_schemas_are_not(scene:
     assert json.loads(bytes(echo.annotations or b"")) == {"readOnlyHint": True}
     assert tool_of(ready, "name with spaces/ü").offered_as == "name_with_spaces"
     assert tool_of(ready, "nonsense").problem == "its schema is not valid: properties/a/type"
+    assert tool_of(ready, "array").problem == "its schema is not one of an object"
     assert tool_of(ready, "remote").problem == "its schema refers to another document"
     offered = await scene.sees(lambda names: "echo" in names)
-    assert not {"nonsense", "remote"} & set(offered)
+    assert not {"nonsense", "remote", "array"} & set(offered)
     assert (await scene.call("name_with_spaces", {"a": 1}))["data"] == '{"a": 1}'
 
 
@@ -167,7 +168,6 @@ async def test_a_changed_description_waits_until_it_is_allowed(scene: Scene) -> 
     [
         ((BAD, "hangs"), {"patience": 1.0}, "handshake", "within 1 s"),
         ((BAD, "exits"), {}, "handshake", "it ended; it said: the database is locked"),
-        ((BAD, "wrong"), {}, "list", ".inputSchema.type"),
         ((), {"command": "no-such-program"}, "start", "no-such-program was not found"),
         ((BAD,), {"cwd": "/no/such/folder"}, "start", "the folder /no/such/folder is not there"),
         ((), {"url": "http://127.0.0.1:9/mcp"}, "start", "nothing answers at http://127.0.0.1:9"),
@@ -192,6 +192,49 @@ async def test_a_server_that_ignores_the_newer_handshake_is_quick_with_the_older
 ) -> None:
     bridge = await scene.bridge(BAD, "deaf", legacy=True)
     assert (await bridge.heard(ServerReady)).seconds < 5  # ten, where it is asked for the newer
+
+
+async def test_a_mark_before_the_first_message_costs_no_time(scene: Scene) -> None:
+    bridge = await scene.bridge(BAD, "marked")
+    assert (await bridge.heard(ServerReady)).seconds < 5  # ten, where its first answer is not read
+
+
+async def test_a_server_without_tools_is_ready(scene: Scene) -> None:
+    bridge = await scene.bridge(BAD, "bare")
+    assert (await bridge.heard(ServerReady)).tools == []
+
+
+GOOD = '{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"good"}]}}'
+
+
+@pytest.mark.parametrize(
+    ("text", "data", "error"),
+    [
+        (GOOD.replace("good", r"cut \ud83d"), "cut \ufffd", None),
+        (f"[{GOOD}]", "good", None),
+        (f"done: {GOOD}", "good", None),
+        (
+            json.dumps(json.loads(GOOD.replace("ID", "0")), indent=2).replace("0,", "ID,"),
+            "good",
+            None,
+        ),
+        (GOOD[:-4], None, "the server's answer is not what the protocol says: it is no JSON"),
+        (
+            '{"jsonrpc":"2.0","id":ID,"result":3}',
+            None,
+            "the server's answer is not what the protocol says: its result is no object",
+        ),
+        ('{"jsonrpc":"2.0","id":ID,"error":"no such city"}', None, "no such city"),
+    ],
+)
+async def test_an_answer_that_is_not_as_it_should_be_is_an_answer(
+    scene: Scene, text: str, data: str | None, error: str | None
+) -> None:
+    await scene.bridge()
+    outcome = await scene.call("says", {"text": text})
+    assert outcome.get("data") == data
+    assert (outcome.get("error") or "").startswith(error or "")
+    assert outcome.get("errorCode") == (None if error is None else "INTERNAL")
 
 
 async def test_a_form_is_answered_by_the_person(scene: Scene) -> None:
