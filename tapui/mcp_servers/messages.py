@@ -23,6 +23,11 @@ class BridgeMessage(Struct, tag_field="type", rename="camel", omit_defaults=True
     """A message between tapui and a bridge."""
 
 
+PATIENCE = 60.0
+MOST_PATIENCE = 600.0
+"""Some servers fetch all that they need when they first start."""
+
+
 # tapui → bridge
 
 
@@ -48,8 +53,9 @@ class ServerStart(BridgeMessage, tag="start", frozen=True):
     legacy: bool = False
     most_tools: int = MAX_TOOLS
     """How many tools are offered at most, as the settings say."""
-    patience: float = 60.0
-    """How long it may take until the server has answered the handshake."""
+    patience: float = PATIENCE
+    """How long it may take until the server has answered the handshake, from when it last wrote to
+    standard error; at most `MOST_PATIENCE` in all."""
 
 
 class ServerSession(BridgeMessage, tag="session.opened", frozen=True):

@@ -44,11 +44,13 @@ def server_start(
     if refused:
         raise CannotStartError(f"these variables are not given to programs: {', '.join(refused)}")
     headers = {name: value(f"headers.{name}", one) for name, one in entry.headers}
-    wrong = [name for name, one in headers.items() if not one.reveal().isprintable()]
-    if wrong:
-        raise CannotStartError(f"headers.{wrong[0]}: it has characters that no header may have")
+    for name, one in headers.items():
+        if not one.reveal().isascii():
+            raise CannotStartError(f"headers.{name}: it has letters beyond ASCII, such as ü")
+        if not one.reveal().isprintable():
+            raise CannotStartError(f"headers.{name}: it has characters that no header may have")
     url = None if entry.url is None else value("url", entry.url).reveal()
-    if url is not None and not url.startswith(("http://", "https://")):
+    if url is not None and not url.lower().startswith(("http://", "https://")):
         raise CannotStartError("url: it begins with http:// or https://")
     return ServerStart(
         name=entry.name,
@@ -60,4 +62,5 @@ def server_start(
         cwd=allowed.cwd,
         url=url,
         headers=headers,
+        patience=entry.patience,
     )

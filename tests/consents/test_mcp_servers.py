@@ -256,12 +256,13 @@ def test_what_starts_has_only_the_values_that_were_named(
         ({"command": "x", "env": {"TAP_PROVIDER_TOKEN": "y"}}, "not given to programs"),
         ({"url": "${env:URL}"}, "http://"),
         ({"url": "https://x", "headers": {"A": "${env:LINES}"}}, "headers.A"),
+        ({"url": "https://x", "headers": {"A": "${env:NAME}"}}, "letters beyond ASCII"),
     ],
 )
 def test_what_may_not_be_given_is_refused(
     consents: ServerConsents, repo: Path, entry: dict[str, Any], why: str
 ) -> None:
     found = entry_of(repo, entry)
-    environ = {"URL": "gopher://x", "LINES": "a\r\nHost: b"}
+    environ = {"URL": "gopher://x", "LINES": "a\r\nHost: b", "NAME": "Jürgen"}
     with pytest.raises(CannotStartError, match=why):
         server_start(found, asked(consents, found).entry, environ, "")

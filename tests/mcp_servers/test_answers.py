@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import random
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -16,10 +17,18 @@ from mcp_types import methods
 from mcp_types.version import KNOWN_PROTOCOL_VERSIONS
 
 from tapui.mcp_servers.bridge.answers import SCHEMA, UNREAD, Answers
+from tapui.mcp_servers.bridge.connection import lost
 from tapui.mcp_servers.bridge.naming import ServerTool, ToolNames
 from tapui.mcp_servers.bridge.results import ResultFiles, result_of
-from tapui.mcp_servers.bridge.transports import AnswerTooLarge, MessageLines, ReadStream
+from tapui.mcp_servers.bridge.transports import (
+    AnswerTooLarge,
+    MessageLines,
+    ReadStream,
+    ServerAddress,
+)
+from tapui.mcp_servers.messages import ServerStart
 from tapui.provider import ToolError
+from tapui.runtime.children.supervisor import NETWORK, own_program
 
 Json = dict[str, Any]
 PNG = "iVBORw0KGgoAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
@@ -444,6 +453,30 @@ def test_a_message_over_several_lines_is_one() -> None:
         *(b'{"a": 1}', b'{  "id": 7 }', b"printed", b"{", b'{"b": 2}', b"", b"}"),
         *(b"{", b"{ }"),
     ]
+
+
+# Why a server cannot be reached, in words
+
+
+def test_a_certificate_that_is_not_trusted_is_told_as_that() -> None:
+    cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
+    cause.verify_message = "self-signed certificate"
+    error = httpx2.ConnectError("failed")
+    error.__cause__ = cause
+    address = ServerAddress("https://mcp.corp.test/mcp?key=s3cr3t", {})
+    told = lost(error, "handshake", ServerStart("m", ""), address, ())
+    assert told.why == (
+        "the certificate of https://mcp.corp.test is not trusted: self-signed certificate"
+    )
+    assert "SSL_CERT_FILE" in told.hint
+
+
+def test_a_bridge_gets_what_leads_to_the_network() -> None:
+    given = dict.fromkeys((*NETWORK, "HOME", "GITHUB_TOKEN"), "x")
+    kept = own_program("tapui.mcp_servers.bridge", environ=given, besides=NETWORK).environ
+    assert kept.keys() == {*NETWORK, "HOME"}
+    assert {"https_proxy", "NO_PROXY", "SSL_CERT_DIR"} <= kept.keys()
+    assert own_program("tapui.index", environ=given).environ.keys() == {"HOME"}
 
 
 # The same by the dice: valid answers with one part changed

@@ -18,8 +18,8 @@ ENDS_WITHIN = 15.0
 class BridgeProcess:
     """A bridge; `told` is all that it has said. It ends with its context."""
 
-    def __init__(self, home: Home, start: ServerStart | None, *argv: str) -> None:
-        self._home = home
+    def __init__(self, home: Home, start: ServerStart | None, *argv: str, **environ: str) -> None:
+        self._environ = home.env(**environ)
         self._start = start
         self._argv = argv or (sys.executable, "-m", "tapui.mcp_servers.bridge")
         self._news = asyncio.Event()
@@ -32,7 +32,7 @@ class BridgeProcess:
             self.process = await asyncio.create_subprocess_exec(
                 *self._argv,
                 str(theirs.fileno()),
-                env=self._home.env(),
+                env=self._environ,
                 stderr=asyncio.subprocess.PIPE,
                 pass_fds=(theirs.fileno(),),
             )

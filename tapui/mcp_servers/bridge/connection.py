@@ -7,10 +7,13 @@ gone. So one task of its own holds each connection, and nothing else happens in 
 import asyncio
 import contextlib
 import contextvars
+import ssl
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
+from urllib.request import getproxies
 
 import httpx2
 import mcp_types as types
@@ -27,8 +30,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from tapui.mcp_servers.bridge.answers import SCHEMA, UNREAD
 from tapui.mcp_servers.bridge.naming import ServerTool
-from tapui.mcp_servers.bridge.transports import ServerAddress
-from tapui.mcp_servers.messages import ServerLost, ServerStart, Stage
+from tapui.mcp_servers.bridge.transports import ServerAddress, UnusableEnvironment
+from tapui.mcp_servers.messages import MOST_PATIENCE, ServerLost, ServerStart, Stage
 from tapui.text import safe_text
 
 if TYPE_CHECKING:
@@ -110,14 +113,28 @@ def _told_of_address(
             "handshake",
         )
     match error:
+        case httpx2.ConnectError() if (untrusted := _untrusted(error)) is not None:
+            hint = "name a file that has your company's in SSL_CERT_FILE, and start tapui anew"
+            return f"the certificate of {where} is not trusted: {untrusted}", hint, "start"
+        case httpx2.ProxyError():
+            return f"the proxy refused {where}: {error}", _PROXIES, "start"
         case httpx2.ConnectError() | httpx2.ConnectTimeout():
-            return f"nothing answers at {where}", "start the server, or mend the address", "start"
+            hint = f"start the server, or mend the address; {_PROXIES}"
+            is_direct = getproxies().keys() <= {"no"}
+            return (
+                f"nothing answers at {where}",
+                hint.partition(";")[0] if is_direct else hint,
+                "start",
+            )
         case httpx2.UnsupportedProtocol() | httpx2.InvalidURL():
             return f"{where} is no address of a server", "mend the address", "start"
         case HandshakeTimeout():
             return f"{where} did not answer in time", "see whether the server works", "handshake"
         case httpx2.DecodingError():
             return f"{where}: {error}", "have it send answers as they were asked for", stage
+        case UnusableEnvironment():
+            hint = "see SSL_CERT_FILE, SSL_CERT_DIR, REQUESTS_CA_BUNDLE, HTTPS_PROXY and ALL_PROXY"
+            return f"proxy or certificates of the environment: {error}", hint, "start"
         case httpx2.HTTPError() | ServerEnded():
             return f"the connection to {where} broke ({type(error).__name__})", "", stage
     if address.refused is not None:
@@ -127,6 +144,18 @@ def _told_of_address(
             stage,
         )
     return _told_of_protocol(error, stage)
+
+
+_PROXIES = "see the proxy that HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names, and NO_PROXY"
+
+
+def _untrusted(error: BaseException | None) -> str | None:
+    """Return why a certificate is not trusted, where that is behind an error."""
+    while error is not None:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            return error.verify_message
+        error = error.__cause__ or error.__context__
+    return None
 
 
 def _told_of_protocol(error: BaseException, stage: Stage) -> tuple[str, str, Stage]:
@@ -313,12 +342,14 @@ async def connected(
     on_tools_changed: Callable[[], None],
     mode: Literal["auto", "legacy"],
     patience: float,
+    spoke_at: Callable[[], float],
     ended: asyncio.Event,
     version: str,
 ) -> AsyncIterator[ServerConnection]:
     """Connect, and close the connection when the block is left.
 
-    `elicit` asks the person for the server, which may work in the `folders`.
+    `elicit` asks the person for the server, which may work in the `folders`. It has `patience`
+    seconds to answer, also after it last spoke (`spoke_at()`), and never more than `MOST_PATIENCE`.
     Raises what the transport and the package raise, and `HandshakeTimeout`. `ended` is set by the
     transport when the server says nothing more.
     """
@@ -370,7 +401,13 @@ async def connected(
 
     holding = asyncio.create_task(hold(), name="the connection to the server")
     try:
-        await asyncio.wait({holding, stands}, timeout=patience, return_when="FIRST_COMPLETED")
+        began = time.monotonic()
+        last = began + max(patience, MOST_PATIENCE)
+        while not (holding.done() or stands.done()):
+            left = min(max(began, spoke_at()) + patience, last) - time.monotonic()
+            if left <= 0:
+                break
+            await asyncio.wait({holding, stands}, timeout=left, return_when="FIRST_COMPLETED")
         if not stands.done():
             if not holding.done():
                 raise HandshakeTimeout

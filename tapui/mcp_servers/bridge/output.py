@@ -39,11 +39,14 @@ class ServerOutput:
         self._timer: asyncio.TimerHandle | None = None
         self.last_words: deque[str] = deque(maxlen=LAST_WORDS)
         """The newest lines of standard error: why a server ended is among them."""
+        self.spoke_at = 0.0
+        """When the newest of them came, as `time.monotonic()` has it."""
 
     def put(self, stream: Stream, text: str) -> None:
         line = text if len(text) <= MAX_LINE else f"{text[:MAX_LINE]}…"
         if stream == "stderr":
             self.last_words.append(line)
+            self.spoke_at = time.monotonic()
         if len(self._waiting) >= MAX_WAITING:
             self._waiting.popleft()
             self._dropped += 1

@@ -123,6 +123,7 @@ class BridgedServer:
             on_tools_changed=self._changed.set,
             mode=mode,
             patience=self._start.patience,
+            spoke_at=lambda: self._output.spoke_at,
             ended=ended,
             version=self._version,
         ) as connection:

@@ -8,10 +8,12 @@ import asyncio
 import contextlib
 import os
 import signal
+import ssl
 import zlib
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -201,6 +203,10 @@ class AnswerTooLarge(httpx2.ReadError):
     """An answer of more than `MAX_ANSWER_BYTES`."""
 
 
+class UnusableEnvironment(Exception):  # noqa: N818 - a state of the machine
+    """What the environment names as its proxy or as its certificates cannot be used."""
+
+
 class ServerAddress:
     """The server's address and headers. `refused` is the last status that was an error."""
 
@@ -328,20 +334,39 @@ def _too_large() -> AnswerTooLarge:
     return AnswerTooLarge(f"an answer of more than {MAX_ANSWER_BYTES // 2**20} MiB")
 
 
+_OWN_MACHINE = ("all://localhost", "all://127.0.0.1", "all://[::1]")
+"""What no proxy is asked for."""
+
+
+def _trusted() -> ssl.SSLContext | bool:
+    """Return whom a connection trusts; True for `SSL_CERT_FILE`, `SSL_CERT_DIR` and the system."""
+    bundle = os.environ.get("REQUESTS_CA_BUNDLE")
+    if not bundle or os.environ.get("SSL_CERT_FILE") or os.environ.get("SSL_CERT_DIR"):
+        return True
+    if Path(bundle).is_dir():
+        return ssl.create_default_context(capath=bundle)
+    return ssl.create_default_context(cafile=bundle)
+
+
 class _ReadingTransport(httpx2.AsyncBaseTransport):
     """Has the package read answers as `Answers` does, and remembers refusals."""
 
     def __init__(self, address: ServerAddress, answers: Answers) -> None:
         self._address = address
         self._answers = answers
-        self._inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=64))
+        # A client in the client: only a whole one has the proxies of the environment.
+        self._inner = httpx2.AsyncClient(
+            limits=httpx2.Limits(max_connections=64),
+            mounts=dict.fromkeys(_OWN_MACHINE),
+            verify=_trusted(),
+        )
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         asked = None
         if request.method == "POST":
             asked = types.jsonrpc_message_adapter.validate_json(request.content)
             self._answers.asked(asked)
-        response = await self._inner.handle_async_request(request)
+        response = await self._inner.send(request, stream=True)
         if response.status_code >= 400:
             self._address.refused = response.status_code
         id_ = asked.id if isinstance(asked, types.JSONRPCRequest) else None
@@ -361,12 +386,15 @@ async def http_transport(
     address: ServerAddress, output: ServerOutput
 ) -> AsyncIterator["TransportStreams"]:
     headers = {name: value.reveal() for name, value in address.headers.items()}
-    answers = Answers(partial(output.put, "log"))
+    try:
+        reading = _ReadingTransport(address, Answers(partial(output.put, "log")))
+    except (OSError, ImportError, ValueError, httpx2.InvalidURL) as error:
+        raise UnusableEnvironment(str(error)) from None
     async with (
         httpx2.AsyncClient(
             headers={"Accept-Encoding": "identity", **headers},
             timeout=httpx2.Timeout(CONNECT_SECONDS, read=SILENCE_SECONDS),
-            transport=_ReadingTransport(address, answers),
+            transport=reading,
         ) as client,
         streamable_http_client(
             address.url, http_client=client, max_sse_event_size=MAX_ANSWER_BYTES

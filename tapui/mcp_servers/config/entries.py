@@ -184,6 +184,8 @@ class ServerEntry:
     cwd: Template | None = None
     url: Template | None = None
     headers: tuple[tuple[str, Template], ...] = ()
+    patience: float = 60.0
+    """Seconds that it may take to start, unless it goes on speaking."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from tapui.mcp_servers.messages import AT_TAPUI, BridgeMessage, FromBridge, Serv
 from tapui.runtime.children.channel import Channel, UnreadError
 from tapui.runtime.children.child import Child, Ended
 from tapui.runtime.children.lines import LineError
-from tapui.runtime.children.supervisor import ProgramLog, own_program
+from tapui.runtime.children.supervisor import NETWORK, ProgramLog, own_program
 
 LEAVE_SECONDS = 4.0
 """How long a bridge may take to end its server when it is asked to: more than it gives a server
@@ -30,7 +30,7 @@ class BridgeProcess:
     ) -> "BridgeProcess":
         """Start one; its messages are given to `on_message`. Raises `OSError`."""
         channel = Channel("the bridge", AT_TAPUI, on_message)
-        command = own_program("tapui.mcp_servers.bridge", environ=environ)
+        command = own_program("tapui.mcp_servers.bridge", environ=environ, besides=NETWORK)
         return cls(await channel.start(command, ProgramLog().take), channel)
 
     @property

@@ -29,6 +29,12 @@ INHERITED = (
     "VIRTUAL_ENV",
 )
 """What such a process gets of the environment."""
+NETWORK = (
+    *("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
+    *("all_proxy", "http_proxy", "https_proxy", "no_proxy"),
+    *("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE"),
+)
+"""What one gets besides that calls servers: its way to them, and whom a connection trusts."""
 LOG_FORMAT = "%(levelname)s %(name)s: %(message)s"
 """How such a process writes its log, on its standard error."""
 _LINE = re.compile(r"(INFO|WARNING|ERROR|CRITICAL) ([\w.]+): (.*)")
@@ -117,13 +123,18 @@ class Supervisor:
 
 
 def own_program(
-    module: str, *args: str, environ: Mapping[str, str], is_whole: bool = False
+    module: str,
+    *args: str,
+    environ: Mapping[str, str],
+    is_whole: bool = False,
+    besides: tuple[str, ...] = (),
 ) -> Command:
     """Return the command that runs one of our modules with this interpreter.
 
-    It gets what is `INHERITED` of the environment; with `is_whole`, all of it.
+    It gets what is `INHERITED` of the environment, and `besides`; with `is_whole`, all of it.
     """
-    names = environ if is_whole else [name for name in INHERITED if name in environ]
+    kept = (*INHERITED, *besides)
+    names = environ if is_whole else [name for name in kept if name in environ]
     return Command(
         # -P: what lies in the folder that tapui was started in is never imported.
         (sys.executable, "-P", "-m", module, *args),

@@ -52,12 +52,16 @@ class Scene:
         self._stack = stack
         self._calls = count(1)
 
-    async def start(self, *argv: str, name: str = "bad", **more: Any) -> BridgeProcess:
+    async def start(
+        self, *argv: str, name: str = "bad", environ: dict[str, str] | None = None, **more: Any
+    ) -> BridgeProcess:
         """Start a bridge, of a Python script unless `command` or `url` says otherwise."""
         if "url" not in more and "command" not in more:
             more["command"] = sys.executable
         start = ServerStart(name, self.gateway.url, args=list(argv), **more)
-        return await self._stack.enter_async_context(BridgeProcess(self.home, start))
+        return await self._stack.enter_async_context(
+            BridgeProcess(self.home, start, **environ or {})
+        )
 
     async def bridge(self, *argv: str, **more: Any) -> BridgeProcess:
         """Start a bridge that is ready, in this session."""

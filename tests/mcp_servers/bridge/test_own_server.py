@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from tapui.mcp_servers.messages import AnsweredForm, ServerAsks, ServerLost, ServerReady
 from tapui.secret import Secret
@@ -96,6 +98,83 @@ async def test_a_server_that_wants_a_token_is_known(scene: Scene, address: str) 
     assert lost.why == f"{address.removesuffix('/mcp')} answered HTTP 401"
     assert "--header" in lost.hint
     assert "s3cr3t" not in repr(bridge.told) + bridge.errors
+
+
+@pytest.mark.parametrize("variable", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"])
+async def test_a_server_is_called_by_the_proxy_of_the_environment(
+    scene: Scene, variable: str
+) -> None:
+    asked: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.put_nowait(await reader.readline())
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(take, "127.0.0.1") as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        environ = {variable: f"http://127.0.0.1:{port}"}
+        bridge = await scene.start(name="own", url="https://mcp.corp.test/mcp", environ=environ)
+        lost = await bridge.heard(ServerLost)
+        assert await asked.get() == b"CONNECT mcp.corp.test:443 HTTP/1.1\r\n"
+        assert lost.why.startswith("the proxy refused https://mcp.corp.test: 407")
+        assert "HTTPS_PROXY" in lost.hint
+        await bridge.end()
+        while not asked.empty():
+            asked.get_nowait()  # it was tried again
+        environ = {**environ, "NO_PROXY": "corp.test"}
+        bridge = await scene.start(name="own", url="https://mcp.corp.test/mcp", environ=environ)
+        assert (await bridge.heard(ServerLost)).why == "nothing answers at https://mcp.corp.test"
+        assert asked.empty()
+
+
+async def test_a_companys_certificate_is_trusted_where_it_is_named(
+    scene: Scene, tmp_path: Path
+) -> None:
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(context)
+    file = tmp_path / "authority.pem"
+    authority.cert_pem.write_to_path(str(file))
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        writer.write(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(take, "127.0.0.1", ssl=context) as server:
+        host = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        bridge = await scene.start(name="own", url=f"{host}/mcp")
+        lost = await bridge.heard(ServerLost)
+        assert lost.why.startswith(f"the certificate of {host} is not trusted: ")
+        assert "SSL_CERT_FILE" in lost.hint
+        for variable in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"):
+            environ = {variable: str(file)}
+            bridge = await scene.start(name="own", url=f"{host}/mcp", environ=environ)
+            assert (await bridge.heard(ServerLost)).why == f"{host} answered HTTP 401"
+
+
+async def test_no_proxy_is_asked_for_what_is_on_this_machine(scene: Scene, address: str) -> None:
+    environ = {"HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9"}
+    await scene.bridge(name="own", url=address, environ=environ, **headers())
+    assert (await scene.call("echo"))["data"] == "{}"
+
+
+@pytest.mark.parametrize(
+    ("environ", "why"),
+    [
+        ({"SSL_CERT_FILE": "/no/such/file"}, "No such file"),
+        ({"REQUESTS_CA_BUNDLE": "/no/such/file"}, "No such file"),
+        ({"ALL_PROXY": "gopher://127.0.0.1"}, "gopher"),
+    ],
+)
+async def test_an_environment_that_cannot_be_used_is_told(
+    scene: Scene, environ: dict[str, str], why: str
+) -> None:
+    bridge = await scene.start(name="own", url="https://mcp.corp.test/mcp", environ=environ)
+    lost = await bridge.heard(ServerLost)
+    assert lost.why.startswith("proxy or certificates of the environment: ")
+    assert why in lost.why
 
 
 @pytest.mark.parametrize("is_old", [True, False])
