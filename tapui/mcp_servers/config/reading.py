@@ -1,5 +1,6 @@
 """Files with MCP servers, read and checked: an entry that is wrong costs itself alone."""
 
+import json
 import os
 import re
 from collections.abc import Callable
@@ -30,6 +31,7 @@ from tapui.mcp_servers.config.entries import (
     TemplateError,
     template,
 )
+from tapui.mcp_servers.messages import MOST_PATIENCE, PATIENCE
 from tapui.text import safe_text
 
 OWN_FILE = "mcp.json"
@@ -38,14 +40,18 @@ SERVERS = "mcpServers"
 FOLDER_FILES = ((".mcp.json", SERVERS), (".vscode/mcp.json", "servers"))
 """A repository's files, and the key that holds their servers."""
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
+_PLACE = re.compile(r"\$\{([^${}]*)\}")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+\Z")
 _SECRET = re.compile(
     r"token|secret|passw|api.?key|key(?![a-z])|credential|authorization|cookie", re.IGNORECASE
 )
 _HTTP = ("http://", "https://", "${")
-_TYPES = {"stdio": "command", "http": "url", "streamable-http": "url", "streamableHttp": "url"}
-_KNOWN = frozenset({"type", "command", "args", "env", "cwd", "url", "headers"})
-_UNUSED = frozenset({"disabled", "alwaysAllow", "autoApprove", "tools", "timeout", "gallery"})
+_TYPES = {"stdio": "command", "local": "command", "http": "url", "streamablehttp": "url"}
+"""Compared without case, `-` and `_`."""
+_URLS = ("url", "httpUrl", "serverUrl")
+"""The address as different programs name it."""
+_KNOWN = frozenset({"type", "command", "args", "env", "cwd", *_URLS, "headers", "timeout"})
+_UNUSED = frozenset({"disabled", "alwaysAllow", "autoApprove", "tools", "gallery"})
 """Keys of other programs about what they ask: they mean nothing here."""
 
 
@@ -144,6 +150,11 @@ class _Reader:
     def read(self, key: str) -> ServerFile:
         value = self._document.value
         servers = value.get(key, {}) if isinstance(value, dict) else None
+        if isinstance(value, dict) and key not in value:
+            for other, found in value.items():
+                if isinstance(found, dict):
+                    text = f'it is not read: the servers of this file stand in "{key}"'
+                    self._problems.error((other,), text)
         if not isinstance(servers, dict):
             self._problems.error((key,), "servers are an object: {NAME: {…}}")
             servers = {}
@@ -165,7 +176,13 @@ class _Reader:
             )
         if not isinstance(given, dict):
             raise EntryRefusedError(path, f"a server is an object, not {quoted(given)}")
-        self._check_kind(path, given)
+        given = {key: value for key, value in given.items() if value is not None}
+        url = next((key for key in _URLS if key in given), "url")
+        self._check_kind(path, given, url)
+        if "envFile" in given:
+            raise EntryRefusedError(
+                (*path, "envFile"), "it is not read: give its variables in env, as ${env:NAME}"
+            )
         for key in given:
             if key in _UNUSED:
                 self._problems.warning((*path, key), "it has no effect here")
@@ -181,25 +198,27 @@ class _Reader:
             args=self._args((*path, "args"), given.get("args", [])),
             env=self._table((*path, "env"), given.get("env", {})),
             cwd=self._text(path, given, "cwd"),
-            url=self._text(path, given, "url"),
+            url=self._text(path, given, url),
             headers=self._table((*path, "headers"), given.get("headers", {}), are_headers=True),
+            patience=self._patience((*path, "timeout"), given.get("timeout", 0)),
         )
         if entry.cwd is not None and any(one.kind != "folder" for one in entry.cwd.places):
             raise EntryRefusedError((*path, "cwd"), "only ${workspaceFolder} is filled in here")
-        if entry.url is not None and not entry.url.text.startswith(_HTTP):
-            raise EntryRefusedError((*path, "url"), "a URL begins with http:// or https://")
+        if entry.url is not None and not entry.url.text.lower().startswith(_HTTP):
+            raise EntryRefusedError((*path, url), "a URL begins with http:// or https://")
         return entry
 
-    def _check_kind(self, path: JsonPath, given: dict[str, Any]) -> None:
+    def _check_kind(self, path: JsonPath, given: dict[str, Any], url: str) -> None:
         kind = given.get("type")
-        if kind == "sse":
+        plain = re.sub("[-_]", "", kind).lower() if isinstance(kind, str) else kind
+        if plain == "sse":
             raise EntryRefusedError(
                 (*path, "type"), "the old SSE transport is not supported: use its HTTP address"
             )
-        if kind is not None and (not isinstance(kind, str) or kind not in _TYPES):
+        if kind is not None and (not isinstance(plain, str) or plain not in _TYPES):
             raise EntryRefusedError((*path, "type"), f"it is stdio or http, not {quoted(kind)}")
-        wanted = _TYPES.get(kind or "")
-        if ("command" in given) == ("url" in given) or (wanted and wanted not in given):
+        found = "command" if "command" in given else "url"
+        if ("command" in given) == (url in given) or _TYPES.get(plain or "", found) != found:
             raise EntryRefusedError(path, "a server has a command (stdio) or a url (http)")
 
     def _text(self, path: JsonPath, given: dict[str, Any], key: str) -> Template | None:
@@ -219,11 +238,27 @@ class _Reader:
             raise EntryRefusedError(path, "it has a NUL in it")
         try:
             value.encode()
-            return template(value)
+            return template(_PLACE.sub(self._filled, value))
         except TemplateError as error:
             raise EntryRefusedError(path, str(error)) from None
         except UnicodeEncodeError:
             raise EntryRefusedError(path, "it is not valid Unicode") from None
+
+    def _filled(self, place: re.Match[str]) -> str:
+        """Return what an editor's place stands for; all others are filled in at the start."""
+        places = {"userHome": os.path.expanduser("~"), "pathSeparator": os.sep, "/": os.sep}  # noqa: PTH111
+        if self._source == "folder":
+            places["workspaceFolderBasename"] = Path(self._folder).name
+            places["cwd"] = "${workspaceFolder}"
+        elif place[1] in ("workspaceFolderBasename", "cwd"):
+            raise TemplateError(f"{place[0]} is filled in for the servers of a folder only")
+        return places.get(place[1], place[0])
+
+    def _patience(self, path: JsonPath, value: Any) -> float:
+        """Return how many seconds a server may take to start: its `timeout`, which is in ms."""
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            raise EntryRefusedError(path, "it is a number of milliseconds")
+        return max(PATIENCE, min(value, 1000 * MOST_PATIENCE) / 1000)
 
     def _args(self, path: JsonPath, value: Any) -> tuple[Template, ...]:
         if not isinstance(value, list) or len(value) > MAX_ARGUMENTS:
@@ -242,12 +277,18 @@ class _Reader:
                 raise EntryRefusedError(at, "no header has this name")
             if not name or "=" in name or len(name) > MAX_NAME * 2 or not name.isprintable():
                 raise EntryRefusedError(at, "no variable has this name")
-            given = str(text) if isinstance(text, int | float) else text
-            one = self._template(at, given)
+            one = self._template(at, _written(text))
             if one.is_literal and is_secret(name) and one.text:
                 self._problems.warning(at, "it is written in clear: use ${env:NAME}")
             found.append((name, one))
         return tuple(sorted(found))
+
+
+def _written(value: Any) -> Any:
+    """Return a number or a boolean as JSON and the programs that it is for write it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return json.dumps(value) if isinstance(value, int | float) else value
 
 
 _EMPTY = b'{\n  "mcpServers": {}\n}\n'

@@ -10,6 +10,7 @@ import pytest
 from tapui.home.paths import Home
 from tapui.mcp_servers.config.entries import MAX_FILE, MAX_SERVERS, ServerFile
 from tapui.mcp_servers.config.reading import is_secret, own_file, read_folder, read_own
+from tapui.mcp_servers.messages import MOST_PATIENCE
 
 LITERAL = "hunter2hunter2"
 
@@ -87,7 +88,14 @@ def test_the_editors_file_has_another_key_and_the_first_of_a_name_counts(tmp_pat
         ({}, "", "a command (stdio) or a url (http)"),
         ({"type": "http", "command": "x"}, "", "a command (stdio) or a url (http)"),
         ({"type": "sse", "url": "https://y"}, "type", "SSE"),
+        ({"type": "SSE", "url": "https://y"}, "type", "SSE"),
         ({"type": "ws", "url": "https://y"}, "type", "stdio or http"),
+        ({"type": "local", "url": "https://y"}, "", "a command (stdio) or a url (http)"),
+        ({"httpUrl": "file:///etc/passwd"}, "httpUrl", "http://"),
+        ({"command": "x", "envFile": ".env"}, "envFile", "give its variables in env"),
+        ({"command": "x", "env": {"A": None}}, "env.A", "it must be a text"),
+        ({"command": "x", "timeout": "1s"}, "timeout", "milliseconds"),
+        ({"command": "x", "args": ["${userHome:x}"]}, "args[0]", "${workspaceFolder} only"),
         ({"url": "file:///etc/passwd"}, "url", "http://"),
         ({"url": "https://y", "headers": {"A b": "c"}}, "headers.A b", "no header"),
         ({"command": "x", "env": {"A=B": "c"}}, "env.A=B", "no variable"),
@@ -106,6 +114,79 @@ def test_what_is_wrong_costs_the_entry_and_names_its_place(
     assert problem.file == ".mcp.json"
     assert problem.key == f"mcpServers.files.{key}".rstrip(".")
     assert text in problem.text
+
+
+@pytest.mark.parametrize(
+    ("entry", "command", "url"),
+    [
+        ({"type": "local", "command": "x"}, "x", None),
+        ({"type": "STDIO", "command": "x", "url": None, "cwd": None, "env": None}, "x", None),
+        ({"type": "streamable_http", "url": "https://y"}, None, "https://y"),
+        ({"type": "streamableHttp", "url": "https://y"}, None, "https://y"),
+        ({"type": "HTTP", "url": "HTTPS://y"}, None, "HTTPS://y"),
+        ({"type": None, "httpUrl": "https://y"}, None, "https://y"),
+        ({"serverUrl": "https://y", "command": None}, None, "https://y"),
+    ],
+)
+def test_an_entry_is_read_as_other_programs_write_it(
+    tmp_path: Path, entry: dict[str, Any], command: str | None, url: str | None
+) -> None:
+    file = one(tmp_path, **entry)
+    assert not file.problems
+    (found,) = file.entries
+    assert (found.command and found.command.text, found.url and found.url.text) == (command, url)
+
+
+def test_variables_are_written_as_json_writes_them(tmp_path: Path) -> None:
+    given = {"A": True, "B": False, "C": 3000, "D": 1e3, "E": 0.5}
+    (found,) = one(tmp_path, command="x", env=given).entries
+    values = {name: value.text for name, value in found.env}
+    assert values == {"A": "true", "B": "false", "C": "3000", "D": "1000", "E": "0.5"}
+
+
+@pytest.mark.parametrize(
+    ("given", "seconds"), [({}, 60), ({"timeout": 1}, 60), ({"timeout": 180_000}, 180)]
+)
+def test_a_timeout_is_the_patience_at_the_start(
+    tmp_path: Path, given: dict[str, Any], seconds: float
+) -> None:
+    (found,) = one(tmp_path, command="x", **given).entries
+    assert found.patience == seconds
+    (found,) = one(tmp_path, command="x", timeout=10**400).entries
+    assert found.patience == MOST_PATIENCE
+
+
+def test_an_editors_places_are_filled_in(tmp_path: Path) -> None:
+    given = ["${userHome}/s.js", "${workspaceFolderBasename}", "${pathSeparator}${/}", "${cwd}/x"]
+    file = one(tmp_path, command="x", args=given, cwd="${cwd}/y")
+    assert not file.problems
+    (found,) = file.entries
+    assert [arg.value({}, "/repo").reveal() for arg in found.args] == [
+        f"{Path.home()}/s.js",
+        tmp_path.name,
+        os.sep * 2,
+        "/repo/x",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (".mcp.json", {"files": {"command": "x"}}),
+        (".mcp.json", {"servers": {"files": {"command": "x"}}}),
+        (".vscode/mcp.json", {"mcpServers": {"files": {"command": "x"}}}),
+    ],
+)
+def test_servers_in_another_place_are_named(
+    tmp_path: Path, name: str, text: dict[str, Any]
+) -> None:
+    file = folder_file(tmp_path, json.dumps(text), name)
+    (problem,) = file.problems
+    (key,) = text
+    wanted = "mcpServers" if name == ".mcp.json" else "servers"
+    assert problem.key == key
+    assert problem.text == f'it is not read: the servers of this file stand in "{wanted}"'
+    assert not folder_file(tmp_path, '{"inputs": []}', name).problems
 
 
 def test_a_secret_in_clear_is_warned_of_and_never_shown(tmp_path: Path) -> None:

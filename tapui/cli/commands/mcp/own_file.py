@@ -91,7 +91,7 @@ def _entry(args: argparse.Namespace) -> dict[str, Any]:
         raise Failure("--header is of an address, not of a program", WRONG_USE)
     entry: dict[str, Any]
     if args.url:
-        if not args.url.startswith(("http://", "https://")):
+        if not args.url.lower().startswith(("http://", "https://")):
             raise Failure("--url begins with http:// or https://", WRONG_USE)
         entry = {"type": "http", "url": args.url}
     else:
