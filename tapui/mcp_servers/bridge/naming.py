@@ -25,6 +25,8 @@ _LONGEST_NAME = 256
 _MAX_PLACE = 200
 _RESERVE = 64 * 1024
 _ILLEGAL = re.compile(r"[^A-Za-z0-9_-]+")
+_LOST = re.compile(r"[^A-Za-z0-9_.-]")
+"""What a name is not the same without; a dot becomes `_` as such."""
 _DRAFT = re.compile(
     r"http://json-schema\.org/draft-0[467]/schema#?\Z"
     r"|https://json-schema\.org/draft/20(19-09|20-12)/schema#?\Z"
@@ -133,20 +135,20 @@ class ToolNames:
         legal = legal_name(name)
         if legal not in taken and name not in self._clashes:
             return legal
-        longer = legal_name(f"{self._server}_{name}")
-        if longer not in taken:
+        if name in self._clashes and (longer := legal_name(f"{self._server}_{name}")) not in taken:
             return longer
-        return next(
-            numbered
-            for number in range(2, limits.MAX_TOOLS + 2)
-            if (numbered := legal_name(f"{longer}_{number}")) not in taken
-        )
+        while (marked := legal_name(name, is_marked=True)) in taken:
+            name += " "  # another tool has that as its own name
+        return marked
 
 
-def legal_name(name: str) -> str:
-    """Return a name of 1 to 64 letters, digits, `_` and `-`; a long one ends with a hash."""
+def legal_name(name: str, *, is_marked: bool = False) -> str:
+    """Return a name of 1 to 64 letters, digits, `_` and `-`.
+
+    It ends with a hash if it is long or has lost more than dots: what it is depends on no other.
+    """
     legal = _ILLEGAL.sub("_", name).strip("_") or "tool"
-    if len(legal) <= limits.MAX_NAME:
+    if len(legal) <= limits.MAX_NAME and not is_marked and not _LOST.search(name):
         return legal
     mark = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_HASH]
     return f"{legal[: limits.MAX_NAME - _HASH - 1]}_{mark}"

@@ -1,6 +1,6 @@
 """An MCP server over stdio that does whatever servers should not do. Needs no package.
 
-`python bad_server.py [hangs|exits|deaf|marked|bare]`
+`python bad_server.py [hangs [TEXT]|exits|deaf|marked|bare|speaks SECONDS]`
 """
 
 import itertools
@@ -157,6 +157,14 @@ def main() -> None:
     how = sys.argv[1:2]
     if how == ["exits"]:
         sys.exit("the database is locked")
+    if how == ["speaks"]:
+        for part in range(5):
+            sys.stderr.write(f"fetching part {part} of 5\n")
+            sys.stderr.flush()
+            time.sleep(float(sys.argv[2]))
+    if how == ["hangs"] and sys.argv[2:]:
+        sys.stderr.write(f"{sys.argv[2]}\n")
+        sys.stderr.flush()
     if how == ["marked"]:
         sys.stdout.write("\ufeff")
     for line in sys.stdin:

@@ -23,7 +23,7 @@ from tapui.wire.codec import raw
 from tests.mcp_servers.bridge.conftest import BAD, Scene
 from tests.rig.bridge_process import BridgeProcess
 from tests.rig.peers import GREET, Json, Provider
-from tests.rig.waiting import until_async
+from tests.rig.waiting import SLOWNESS, until_async
 
 
 def tool_of(told: ServerReady | ServerTools, name: str) -> MappedTool:
@@ -52,13 +52,13 @@ async def test_tools_are_offered_with_legal_names_and_bad_schemas_are_not(scene:
     assert (echo.offered_as, echo.is_changed) == ("echo", False)
     assert echo.digest.startswith("sha256:")
     assert json.loads(bytes(echo.annotations or b"")) == {"readOnlyHint": True}
-    assert tool_of(ready, "name with spaces/ü").offered_as == "name_with_spaces"
+    assert tool_of(ready, "name with spaces/ü").offered_as == "name_with_spaces_29b872c8"
     assert tool_of(ready, "nonsense").problem == "its schema is not valid: properties/a/type"
     assert tool_of(ready, "array").problem == "its schema is not one of an object"
     assert tool_of(ready, "remote").problem == "its schema refers to another document"
     offered = await scene.sees(lambda names: "echo" in names)
     assert not {"nonsense", "remote", "array"} & set(offered)
-    assert (await scene.call("name_with_spaces", {"a": 1}))["data"] == '{"a": 1}'
+    assert (await scene.call("name_with_spaces_29b872c8", {"a": 1}))["data"] == '{"a": 1}'
 
 
 async def test_what_is_printed_goes_to_streams_and_disturbs_no_call(scene: Scene) -> None:
@@ -167,6 +167,7 @@ async def test_a_changed_description_waits_until_it_is_allowed(scene: Scene) -> 
     ("argv", "more", "stage", "why"),
     [
         ((BAD, "hangs"), {"patience": 1.0}, "handshake", "within 1 s"),
+        ((BAD, "hangs", "part 1 of 70"), {"patience": 1.0}, "handshake", "it said: part 1 of 70"),
         ((BAD, "exits"), {}, "handshake", "it ended; it said: the database is locked"),
         ((), {"command": "no-such-program"}, "start", "no-such-program was not found"),
         ((BAD,), {"cwd": "/no/such/folder"}, "start", "the folder /no/such/folder is not there"),
@@ -192,6 +193,11 @@ async def test_a_server_that_ignores_the_newer_handshake_is_quick_with_the_older
 ) -> None:
     bridge = await scene.bridge(BAD, "deaf", legacy=True)
     assert (await bridge.heard(ServerReady)).seconds < 5  # ten, where it is asked for the newer
+
+
+async def test_a_server_that_goes_on_speaking_is_waited_for(scene: Scene) -> None:
+    bridge = await scene.bridge(BAD, "speaks", str(SLOWNESS), patience=2 * SLOWNESS)
+    assert (await bridge.heard(ServerReady)).seconds > 2 * SLOWNESS
 
 
 async def test_a_mark_before_the_first_message_costs_no_time(scene: Scene) -> None:

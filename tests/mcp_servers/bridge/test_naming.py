@@ -15,32 +15,50 @@ def tool(name: str, description: str = "", schema: object = None) -> ServerTool:
     return ServerTool(name, description, OBJECT if schema is None else raw(schema), None)
 
 
-def test_a_name_that_two_tools_come_to_goes_to_the_first() -> None:
-    names = ToolNames("git hub", None)
-    mapped = names.map([tool("a b"), tool("a.b"), tool("a/b"), tool("ok")])
-    assert [one.offered_as for one in mapped] == [
-        "a_b",
-        "git_hub_a_b",
-        "git_hub_a_b_2",
-        "ok",
-    ]
+def offered(*names: str) -> dict[str, str | None]:
+    mapped = ToolNames("git", None).map([tool(name) for name in names])
+    return {one.name: one.offered_as for one in mapped}
 
 
-def test_the_order_of_the_list_decides_no_name() -> None:
+def test_a_name_that_two_tools_come_to_is_no_other_tools_later() -> None:
     """Else a server could have `read_file` become another of its tools."""
-    told = [tool("read.file"), tool("read_file"), tool("read file")]
-    for given in (told, told[::-1]):
-        names = {one.name: one.offered_as for one in ToolNames("git", None).map(given)}
-        assert names == {
-            "read_file": "read_file",
-            "read file": "git_read_file",
-            "read.file": "git_read_file_2",
-        }
+    told = ("read.file", "read_file", "read file", "read/file")
+    assert offered(*told) == offered(*told[::-1])
+    assert offered(*told) == {
+        "read_file": "read_file",
+        "read.file": "read_file_dd32cdf5",
+        "read file": "read_file_1214148e",
+        "read/file": "read_file_9cc468c6",
+    }
+    assert offered("read.file") == {"read.file": "read_file"}
+
+
+def test_a_name_without_latin_letters_depends_on_no_other_tool() -> None:
+    told = ("検索", "削除", "更新", "читать", "find ü", "find ö", "read all", "read:all")
+    names = offered(*told)
+    assert len(set(names.values())) == len(told)
+    for name in told:
+        assert offered(name) == {name: names[name]}
+        assert legal_name(name) == names[name]
+
+
+def test_a_name_with_the_mark_of_another_is_its_own() -> None:
+    taken = legal_name("read all")
+    names = offered(taken, "read all")
+    assert names[taken] == taken
+    assert names["read all"] not in (taken, None)
 
 
 @pytest.mark.parametrize(
     ("name", "legal"),
-    [("a.b", "a_b"), ("", "tool"), ("日本", "tool"), ("x" * 64, "x" * 64), ("-a-", "-a-")],
+    [
+        ("a.b", "a_b"),
+        ("", "tool"),
+        ("日本", "tool_cf2abf0c"),
+        ("a b", "a_b_c8687a08"),
+        ("x" * 64, "x" * 64),
+        ("-a-", "-a-"),
+    ],
 )
 def test_names_become_legal(name: str, legal: str) -> None:
     assert legal_name(name) == legal
