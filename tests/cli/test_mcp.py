@@ -235,6 +235,9 @@ def test_a_tool_of_a_server_is_tried_without_a_session(home: Home, tmp_path: Pat
     out, err = mcp(home, "test", "tiny", "find", "at=3")
     assert json.loads(json.loads(out))["arguments"] == {"at": 3}
     assert re.search(r"find ended after \d+\.\d\d s", err)
+    asked = ("test", "tiny", "ask", "city=grün\u202e")
+    assert "grün\\u202e" in mcp(home, *asked)[0], "a person reads letters"
+    assert r"gr\u00fcn\u202e" in mcp(home, *asked, "--json")[0]
     called = json.loads(mcp(home, "test", "tiny", "ask", "--json")[0])
     names = [one["name"] for one in called["tools"]]
     assert (names[:2], len(names)) == (["find", "ask"], 90), "a program reads all"

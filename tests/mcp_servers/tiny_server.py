@@ -56,7 +56,9 @@ def call(id_: Any, params: dict[str, Any]) -> None:
     }
     if name == "ask":
         said["answer"] = asked(str(id_))
-    say(id=id_, result={"content": [{"type": "text", "text": json.dumps(said)}]})
+    say(
+        id=id_, result={"content": [{"type": "text", "text": json.dumps(said, ensure_ascii=False)}]}
+    )
 
 
 def main() -> None:

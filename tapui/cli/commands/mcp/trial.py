@@ -5,6 +5,7 @@ import asyncio
 import os
 from typing import NamedTuple
 
+import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
@@ -34,8 +35,6 @@ from tapui.mcp_servers.shell.bridge_process import BridgeProcess
 from tapui.text import cut, few
 from tapui.wire.message import ToolOutcome
 
-_SECONDS = 60.0
-"""How long a server may take to answer: some fetch a package first."""
 _DESCRIPTION = 70
 
 
@@ -50,15 +49,16 @@ def run(args: argparse.Namespace) -> int:
         raise Failure(f"{entry.name} cannot run in its folder: {reason(error)}") from None
     if not isinstance(standing, Consented):
         raise Failure(f"{entry.name} is not allowed yet: {command(f'mcp allow {entry.name}')}")
+    settings = loaded(args).settings
     try:
         start = replace(
             server_start(entry, standing.entry, os.environ, ""),
-            most_tools=loaded(args).settings.provider_tools,
+            most_tools=settings.provider_tools,
         )
     except CannotStartError as error:
         raise Failure(f"{entry.name}: {error}") from None
     given = GivenArguments(object_of(args.args), tuple(args.values))
-    trial = asyncio.run(_tried(start, args.tool, given))
+    trial = asyncio.run(_tried(start, args.tool, given, settings.timeouts.call))
     if args.json:
         output.say_json(_described(args.name, trial))
     elif trial.ended is None:
@@ -78,8 +78,13 @@ class _Trial(NamedTuple):
     ended: TrialEnded | None = None
 
 
-async def _tried(start: ServerStart, tool: str | None, given: GivenArguments) -> _Trial:
-    """Start a server, call a tool if one is named, and end it. Raises `Failure`."""
+async def _tried(
+    start: ServerStart, tool: str | None, given: GivenArguments, seconds: float
+) -> _Trial:
+    """Start a server, call a tool if one is named, and end it. Raises `Failure`.
+
+    The call has `seconds`, as in a session. How long the start may take is the bridge's to know.
+    """
     said: asyncio.Queue[ServerReady | ServerLost | TrialEnded] = asyncio.Queue()
 
     def take(message: FromBridge) -> None:
@@ -95,12 +100,10 @@ async def _tried(start: ServerStart, tool: str | None, given: GivenArguments) ->
     bridge = await BridgeProcess.start(os.environ, take)
     ended = asyncio.get_running_loop().create_task(bridge.wait())
 
-    async def next_said() -> ServerReady | TrialEnded:
+    async def next_said(within: float | None = None) -> ServerReady | TrialEnded:
         coming = asyncio.get_running_loop().create_task(said.get())
         try:
-            await asyncio.wait(
-                (coming, ended), timeout=_SECONDS, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait((coming, ended), timeout=within, return_when=asyncio.FIRST_COMPLETED)
         finally:
             coming.cancel()
         if coming.done() and not coming.cancelled():
@@ -111,7 +114,7 @@ async def _tried(start: ServerStart, tool: str | None, given: GivenArguments) ->
             return message
         if ended.done():
             raise Failure(f"{start.name}: its bridge ended: {ended.result()}")
-        raise Failure(f"{start.name} has not answered within {_SECONDS:g} s")
+        raise Failure(f"{start.name} has not answered within {seconds:g} s")
 
     try:
         bridge.send(replace(start, pinned=None))
@@ -123,7 +126,7 @@ async def _tried(start: ServerStart, tool: str | None, given: GivenArguments) ->
         arguments = given.read(found.parameters)
         await check_arguments(found.name, arguments, found.parameters)
         bridge.send(TrialCall(found.offered_as or found.name, arguments))
-        while not isinstance(called := await next_said(), TrialEnded):
+        while not isinstance(called := await next_said(seconds), TrialEnded):
             pass  # its list of tools may have been read once more
         return _Trial(ready, called)
     finally:
@@ -156,13 +159,16 @@ def _list(name: str, ready: ServerReady, *, is_all: bool) -> None:
 
 def _print(tool: str, ended: TrialEnded) -> None:
     output.note(f"{tool} ended after {ended.seconds:.2f} s")
-    if ended.outcome.file is None:
+    if ended.outcome.error_code is not None:
         print_outcome(ended.outcome)
-    else:
-        output.say_json(_result(ended.outcome), indent=2)
+        return
+    result = _result(ended.outcome)
+    # Unlike JSON for scripts it has its letters, and nothing that a terminal obeys.
+    text = msgspec.json.format(msgspec.json.encode(result.get("data", result)), indent=2).decode()
+    output.say(text, newlines=True)
 
 
-def _result(outcome: ToolOutcome) -> object:
+def _result(outcome: ToolOutcome) -> dict[str, object]:
     """Return a result for the screen; of a file only its type and size: it goes with the server."""
     if outcome.error_code is not None:
         return {"errorCode": outcome.error_code, "error": outcome.error}
