@@ -78,11 +78,8 @@ class Answers:
         except (ValueError, RecursionError) as error:
             id_ = request if request is not None else self.id_in(data, data)
             if id_ is not None:
-                return [
-                    self.refusal(
-                        id_, f"{UNREAD}: it is no JSON ({safe_text(str(error), limit=80)})"
-                    )
-                ]
+                why = safe_text(str(error), limit=80)
+                return [self.refusal(id_, f"{UNREAD}: it is no JSON ({why})")]
         return [message for message in found if message is not None]
 
     def id_in(self, first: bytes, last: bytes) -> int | None:
@@ -102,11 +99,14 @@ class Answers:
     def _message(self, given: Any, request: types.RequestId | None) -> types.JSONRPCMessage | None:
         if not isinstance(given, dict):
             return None
+        is_marked = "jsonrpc" in given  # else it may be a log that is printed as JSON
         method = given.get("method")
         if isinstance(method, str):
-            return _asked_of_us(method, given)
-        id_ = self._answered(given.get("id")) if request is None else request
-        if id_ is None:
+            return _asked_of_us(method, given) if is_marked else None
+        id_ = self._answered(given.get("id"), is_marked) if request is None else request
+        if id_ is None or not (
+            is_marked or request is not None or given.keys() & {"result", "error"}
+        ):
             return None
         if given.get("error") is not None:
             self._methods.pop(id_, None)
@@ -121,12 +121,12 @@ class Answers:
             return self.refusal(id_, f"{UNREAD}: {error}")
         return types.JSONRPCResponse(jsonrpc="2.0", id=id_, result=result)
 
-    def _answered(self, given: Any) -> types.RequestId | None:
-        """Return the request of this id; without one it is the only request that waits."""
+    def _answered(self, given: Any, is_marked: bool) -> types.RequestId | None:
+        """Return the request of this id; of a message without one it is the only one that waits."""
         with contextlib.suppress(TypeError, ValueError, OverflowError):  # no number: as without one
             if not isinstance(given, bool):
                 return number if (number := int(given)) in self._methods else None
-        return next(iter(self._methods)) if len(self._methods) == 1 else None
+        return next(iter(self._methods)) if is_marked and len(self._methods) == 1 else None
 
 
 def _values(text: str) -> Iterator[tuple[Any, bool]]:
