@@ -1,16 +1,20 @@
 """What is always asked, even if rules allow it: what could answer requests, or change rules."""
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tapui.policies.leads import (
     OTHER_NAMES,
     PROCESS,
+    RUNS_OR_WRITES,
     UNKNOWN,
     Leads,
     handed_folders,
     needs_leads,
+    readings,
     written_folders,
 )
 from tapui.policies.programs import base_name
@@ -20,16 +24,26 @@ from tapui.policies.rules import is_within
 if TYPE_CHECKING:
     from tapui.policies.commands import ParsedCommand
 
-_TAPUI = re.compile(r"tapui", re.IGNORECASE)
+_TAPUI = re.compile(
+    r"tapui(?![\w-]*\.(?:md|rst|txt|html|css|png|svg|py|ts|js)(?![\w./-]))", re.IGNORECASE
+)
+"""The program or a folder of it, not a document or source that is called after it."""
 _MULTIPLEXERS = frozenset({"tmux", "screen", "zellij", "wezterm", "kitty", "kitten"})
 """They can type into the terminal in which the person answers."""
 _TOKEN_FILES = re.compile(
-    r"\.provider-token|gateway\.json|(?:internal|tools)[.-]token", re.IGNORECASE
+    r"""(?:(?<![\w.-])|(?<=-[A-Za-z]))(?:
+        \.?provider-token | (?:internal|tools)[.-]token
+      | (?:(?<!/)|(?:\$\w+|\d+|\.{1,2})/|(?<=[^\w.-]/))gateway\.json  # of `run/<port>/`
+    )(?!\.?[\w-])""",
+    re.IGNORECASE | re.VERBOSE,
 )
 _FILE_URL = re.compile(r"file:/", re.IGNORECASE)
 _HAS_PATTERN = re.compile(r"[*?\[]")
 _CONFIGURATION = "configuration of the shell, git or Copilot"
 _NUMBER = re.compile(r"\d+")
+_PORT = re.compile(r"(?::|%3a|/dev/(?:tc|ud)p/[^/\s]*/)(\d+)", re.IGNORECASE)
+_TAKE_NUMBERS = re.compile(r"git|gh|ls|cat|head|tail|cut|seq|sleep|wc|[ef]?grep|rg")
+"""To them a number is no port, but in an address: `head -c 9400`, `git show 9400abc`."""
 _NAMES = re.compile(
     r"""(?:^|[/=:'"\s])(?:
         \.(?:bashrc|bash_profile|bash_login|bash_logout|bash_aliases|profile|zshrc|zshenv|zprofile
@@ -40,12 +54,22 @@ _NAMES = re.compile(
       | \.github/(?:copilot|extensions|hooks|agents|mcp|instructions)
       | copilot-instructions\.md
       | \.?config/(?:fish|nushell|powershell|environment\.d)(?=/|$|\s)
-      | etc/(?:profile|bash|zsh|environment|gitconfig)
       | \.ssh(?=/|$|\s)
-    )""",
+    )
+    | (?:^|[=:'"\s]|-[A-Za-z])(?:[./]*/)?(?:private/)?etc/(?:profile|bash|zsh|environment|gitconfig)
+    """,
     re.IGNORECASE | re.VERBOSE,
 )
 """Configuration of shells, git and Copilot: it decides what runs later."""
+_LEFT_OUT = re.compile(r"--(?:exclude|ignore)[\w-]*=|--i?glob=!")
+_LEFT_OUT_NEXT = re.compile(
+    r"(?:(?:tree|ls) -I|fd -E|\S+ --exclude(?:-dir)?) |rg (?:-g|--i?glob) !"
+)
+_COMPARED_NEXT = re.compile(r"-i?(?:path|wholename|name|regex)$")
+_GIT_FOLDER = re.compile(r"(?:\./)?\.(?:git|githooks|husky)(?:/[\w./-]*)?$")
+_ATTRIBUTES = re.compile(r"(?:[\w./-]+/)?\.git(?:attributes|modules)$")
+_LIST = re.compile(r"ls|du|stat|test")
+_SHOW = re.compile(r"cat|tac|head|tail|nl|wc|[ef]?grep|rg|diff|cmp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +99,18 @@ def command_guard(
     whole = "\n".join([text, *words])
     if _TAPUI.search(whole):
         return "it names tapui"
-    if any(base_name(word) in _MULTIPLEXERS for word in words):
+    if any(base_name(word) in _MULTIPLEXERS for word in words) and _may_run_multiplexer(asked):
         return "it names a program that can type into your terminal"
     if _TOKEN_FILES.search(whole):
         return "it names a file with a token"
-    if any(int(one[:9]) in guards.ports for one in _NUMBER.findall(whole)):
+    # Of a command that is not understood to its end, each number and name counts.
+    is_read = not (command.doubts or asked.is_powershell)
+    numbers = _numbers(command) if is_read else _NUMBER.findall(whole)
+    if any(int(number[:9]) in guards.ports for number in numbers):
         return "it names the port of a Copilot session, or of tapui"
-    if _NAMES.search(whole):
+    touched = [(base_name(part[0]), word) for part in command.all for word in _touched(part)]
+    names = [word for name, word in touched if not _only_shows(name, word)] if is_read else [whole]
+    if any(map(_NAMES.search, names)):
         return "it names configuration of the shell, git or Copilot"
     if any(path in whole for path in guards.paths):
         return "it names a folder of tapui or Copilot"
@@ -91,13 +120,50 @@ def command_guard(
         return ""
     if asked.leads is None:
         return UNKNOWN if needs_leads(command.all) else ""
-    return _lead_guard(asked.leads, command, guards, folder)
-
-
-def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: str | None) -> str:
-    """Say which word of a command leads to a file that no rule covers."""
-    if why := _word_guard(leads, guards, folder):
+    named = {text for _, word in touched for text in readings(word)}
+    left_out = {text for word in words for text in readings(word)} - named if is_read else set()
+    if why := _word_guard(asked.leads, left_out, guards, folder):
         return why
+    return _lead_guard(asked.leads, command, guards)
+
+
+def _may_run_multiplexer(asked: AskedFor) -> bool:
+    """Return whether a name of one is a program in a command, or may be: not in `ls src/screen`."""
+    from tapui.policies.command_meaning import meaning, programs_of
+
+    patterns = [(name,) for name in _MULTIPLEXERS]
+    read = meaning(asked.subject, programs_of(patterns))
+    return asked.is_powershell or any(read.of(pattern) is not None for pattern in patterns)
+
+
+def _numbers(command: "ParsedCommand") -> Iterator[str]:
+    """Yield the numbers in a command that may be ports."""
+    for words in command.all:
+        takes_numbers = _TAKE_NUMBERS.fullmatch(base_name(words[0]))
+        for word in words:
+            is_plain = takes_numbers and not any(map(str.isspace, word))
+            yield from (_PORT if is_plain else _NUMBER).findall(word)
+
+
+def _touched(words: tuple[str, ...]) -> Iterator[str]:
+    """Yield the words of a command but for names that it leaves out, or only compares."""
+    name = base_name(words[0])
+    compares = name == "find" and not any(map(RUNS_OR_WRITES.match, words[1:]))
+    for before, word in pairwise(("", *words)):
+        is_left_out = _LEFT_OUT.match(word) or _LEFT_OUT_NEXT.match(f"{name} {before} {word}")
+        if not (is_left_out or (compares and _COMPARED_NEXT.match(before))):
+            yield word
+
+
+def _only_shows(name: str, word: str) -> bool:
+    """Return whether a program lists a folder of git, or shows attributes that git keeps."""
+    if _LIST.fullmatch(name):
+        return _GIT_FOLDER.match(word) is not None
+    return _SHOW.fullmatch(name) is not None and _ATTRIBUTES.match(word) is not None
+
+
+def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards) -> str:
+    """Say which word of a command leads to a file that no rule covers."""
     if leads.linked:
         return f"{leads.linked[0]}: {OTHER_NAMES}"
 
@@ -130,10 +196,10 @@ def _lead_guard(leads: Leads, command: "ParsedCommand", guards: Guards, folder: 
     return ""
 
 
-def _word_guard(leads: Leads, guards: Guards, folder: str | None) -> str:
+def _word_guard(leads: Leads, left_out: set[str], guards: Guards, folder: str | None) -> str:
     """Say which word leads to a guarded file: `cat notes`, where `notes` is a link to a token."""
     for word, paths in leads.words.items():
-        for path in paths:
+        for path in paths if word not in left_out else ():
             below = path[len(folder) :] if folder and is_within(path, folder) else path
             what = _of_configuration(below) or _in_folder(path, guards)
             if _TOKEN_FILES.search(path):
@@ -172,5 +238,5 @@ def _in_folder(path: str, guards: Guards) -> str:
 
 def url_guard(asked: AskedFor, guards: Guards) -> str:
     """Say why no rule allows a URL."""
-    named = {int(one[:9]) for one in _NUMBER.findall(asked.subject)}
+    named = {int(number[:9]) for number in _PORT.findall(asked.subject)}
     return "it names the port of a Copilot session, or of tapui" if named & guards.ports else ""

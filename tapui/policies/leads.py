@@ -55,7 +55,7 @@ _PLACES = read("leads", _Places)
 _LISTING = _by_program(_PLACES.listing)
 _INTO = _by_program(_PLACES.into)
 _FOLLOW = _by_program(_PLACES.follow)
-_RUNS_OR_WRITES = re.compile(r"--?(?:exec|ok|delete|fprint|fls)|-[xX]$")
+RUNS_OR_WRITES = re.compile(r"--?(?:exec|ok|delete|fprint|fls)|-[xX]$")
 PROCESS = re.compile(r"/(?:proc/(?:self|thread-self|\d+)|dev/fd)(?:/|$)")
 """Paths whose meaning depends on the process that reads them."""
 _LOOKED_AT = (
@@ -167,7 +167,7 @@ def handed_folders(command: "ParsedCommand") -> Iterator[str]:
     given: dict[str, None] = {}
     for words in _programs(command):
         name = base_name(words[0])
-        if name not in _PLACES.list_folders or any(map(_RUNS_OR_WRITES.match, words[1:])):
+        if name not in _PLACES.list_folders or any(map(RUNS_OR_WRITES.match, words[1:])):
             given.update(dict.fromkeys(words[1:]))
         if name in _PLACES.search_below:
             given["."] = None

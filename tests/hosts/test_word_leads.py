@@ -385,6 +385,27 @@ def test_a_file_with_hard_links_is_asked(work: Path) -> None:
             assert judge(asked_for, rules, str(work), guards()).effect == effect
 
 
+@pytest.mark.parametrize(
+    ("text", "effect"),
+    [
+        ("find . -not -path '*/.git/*'", "allow"),
+        ("grep -n x --exclude='packages/*/.git' docs/b.md", "allow"),
+        ("ls packages/*/.git", None),
+        ("find . -path '*/web/.git/*' -delete", None),
+        ("find . -not -path '*/.git/*'; cat */web/.git/*", None),
+        ("cat docs/.gitattributes", "allow"),
+        ("cat .gitattributes", None),
+    ],
+)
+def test_what_is_left_out_leads_nowhere_and_what_is_shown_does(
+    work: Path, text: str, effect: str | None
+) -> None:
+    (work / ".gitattributes").symlink_to(
+        Path.home() / ".local/state/tapui/run/19400/internal-token"
+    )
+    assert verdict(text, FREELY, work).effect == effect
+
+
 # The request
 
 

@@ -341,6 +341,58 @@ def test_a_redirection_before_its_command_is_in_the_text() -> None:
     assert (part.text, part.redirections, part.writes) == (">x echo hi", "", ("x",))
 
 
+# Names that are always asked about, where they mean what is guarded
+
+FREELY = allow(
+    *("ls", "git", "echo", "grep", "head", "gh issue view", "find", "tree", "rg", "cat", "python"),
+    *("curl", "env", "bash", "xargs", "tee", "touch", "du", "frob", "nc", "git config", "rm"),
+)
+NO_GUARDED_NAMES = """
+ls src/screen | git add src/screens/screen | echo tmux | grep -rn screen lib | cat kitty
+head -c 9400 x | head -c9400 x | gh issue view 9400 | git log 9400abc | git show 18282ff | cat 9400
+grep -rn TODO --exclude-dir=.git src | grep -rn TODO --exclude-dir .git . | tree -I .git
+find . -path ./.git -prune -o -name x -print | find . -not -path '*/.git/*' | find . -name .git
+rg -g '!**/.git/**' x | rg '--glob=!.git/**' x | ls .git | ls -la .git/hooks .husky
+cat .gitattributes | grep lfs web/.gitattributes | cat .gitmodules .gitignore
+cat docs/etc/profile.md | cat config/gateway.json | cat deploy/api-gateway.json src/gateway.json.ts
+cat internal-token.ts | cat docs/tapui.md | git add docs/about-tapui.md
+"""
+GUARDED_NAMES = """
+tmux | tmux send-keys y | env tmux send-keys | $(which tmux) send-keys | xargs screen
+bash -c 'tmux send-keys' | bash -c 'env screen -X stuff y' | frob tmux | ls |xargs -n 1 tmux
+find . -exec tmux send-keys {} + | /usr/bin/tmux | "tmux"
+curl localhost:9400 | nc localhost 9400 | cat /dev/tcp/127.0.0.1/9400 | curl ws://127.0.0.1:9400/
+head -c 5 </dev/tcp/127.0.0.1/9400 | python -c 'f(9400)' | git fetch git://localhost:9400/x
+git -c 'core.sshCommand=nc localhost 9400' fetch | frob 9400 | cat <(nc localhost 9400)
+cat .git/config | cat .gitattributes .git/config | tee .git/hooks/pre-commit | ls .git > .git/config
+touch .gitattributes | tree -I .git -o .git/config | find .git -name config -delete
+find . -path ./.git/config -exec tee {} + | git config alias.x '!tee .git/config' | ls ~/.ssh
+grep -rn TODO --exclude-dir=.git .git | touch .husky/pre-commit | ls .git && rm .git/index
+tee /etc/profile | tee ../../etc/profile.d/x.sh | tee -a//etc/bash.bashrc | touch etc/environment
+cat gateway.json | cat ./gateway.json | cat run/9400/gateway.json | cat ../9*/gateway.json
+cat internal-token | grep -finternal-token x | cat run/9400/provider-token | cat x/.provider-token
+cat tapui.toml | python -m tapui.cli | python -m tapui approve | ls ~/.config/tapui | echo tapui.
+"""
+
+
+def commands_of(table: str) -> list[str]:
+    return [one for line in table.strip().split("\n") for one in line.split(" | ")]
+
+
+@pytest.mark.parametrize("text", commands_of(NO_GUARDED_NAMES))
+def test_a_name_that_means_nothing_guarded_is_left_to_the_rules(text: str) -> None:
+    found = on_command(text, FREELY)
+    assert found.effect == "allow", found
+
+
+@pytest.mark.parametrize("text", commands_of(GUARDED_NAMES))
+def test_no_rule_for_exactly_it_allows_a_command_that_names_what_is_guarded(text: str) -> None:
+    exact = [] if "$" in text or "<" in text or ">" in text else allow(text, is_exact=True)
+    found = on_command(text, [*FREELY, *exact])
+    assert found.effect is None
+    assert found.unkeepable, "not even until the session ends"
+
+
 # Stars in the words of a pattern
 
 STARRED = [

@@ -80,6 +80,11 @@ def test_a_file_with_a_token_is_not_read_by_a_rule() -> None:
     path = "/home/me/.copilot/extensions/tap/.provider-token"
     rules = [file_rule("allow", "/**", "read")]
     assert on(rules, kind="read", path=path, resolvedPath=path).effect is None
+    for name in ("gateway.json", "internal-token", "provider-token"):
+        path = f"/opt/state/run/9400/{name}"
+        assert on(rules, kind="read", path=path, resolvedPath=path).effect is None
+        path = f"{FOLDER}/config/api-{name}"
+        assert on(rules, kind="read", path=path, resolvedPath=path).effect == "allow"
     other = "/home/me/.copilot/config.json"
     assert on(rules, kind="read", path=other, resolvedPath=other).effect == "allow"
 
@@ -117,6 +122,8 @@ def test_a_file_with_a_token_is_not_read_by_a_rule() -> None:
         ("https://bad.test./x", "deny"),
         ("https://me@bad.test/x", "deny"),
         ("http://127.0.0.1:18282/", None),
+        ("https://api.test/v1/?u=http%3A%2F%2F127.0.0.1%3A18282%2F", None),
+        ("https://api.test/v1/issues/18282", "allow"),
     ],
 )
 def test_a_url_is_read_as_every_program_reads_it(url: str, effect: str | None) -> None:
