@@ -129,11 +129,11 @@ def starred(pattern: tuple[str, ...]) -> frozenset[int]:
     )
 
 
-def begins(words: tuple[str, ...], pattern: tuple[str, ...], *, is_exact: bool) -> bool:
-    """Return whether words are a pattern's, one by one, and, unless `is_exact`, any others."""
-    if len(words) < len(pattern) or (is_exact and len(words) > len(pattern)):
-        return False
-    return all(map(word_fits, pattern, words))
+def fitting_size(words: tuple[str, ...], pattern: tuple[str, ...]) -> int:
+    """Return how many of a pattern's first words fit words, one by one."""
+    pairs = enumerate(zip(pattern, words, strict=False))
+    ends = min(len(pattern), len(words))
+    return next((at for at, (wanted, word) in pairs if not word_fits(wanted, word)), ends)
 
 
 def occurs(text: str, pattern: tuple[str, ...]) -> bool:

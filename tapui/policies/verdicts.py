@@ -30,7 +30,8 @@ _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
 class JudgedPart:
     """A part of a request: the rule that fits it best; `why` says why none may allow it.
 
-    `redirections` and `writes` are those of a command's part.
+    `nearest` is the rule that `why` is about: of those that allow, one of which the most words
+    fit. `redirections` and `writes` are those of a command's part.
     """
 
     text: str
@@ -38,6 +39,7 @@ class JudgedPart:
     why: str = ""
     redirections: str = ""
     writes: tuple[str, ...] = ()
+    nearest: PolicyRule | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +70,16 @@ def judge(
     guards: Guards,
 ) -> Judgement:
     """Judge a request. `folder` is the session's, without links; None while it is not known."""
-    holding = [one for one in rules if one.kind == asked.kind and one.holds_in(folder)]
+    about = [one for one in rules if one.kind == asked.kind]
     if asked.kind is None or not asked.subject:
         why = "no rule is about such requests"
         return Judgement(None, why=why, unkeepable=why)
     if asked.kind == "shell":
         try:
-            return _of_command(asked, holding, folder, guards)
+            return _of_command(asked, about, folder, guards)
         except ImportError as error:  # what reads commands is gone: tapui was updated meanwhile
-            return _unread(holding, str(error))
-    return _of_one(asked, holding, guards)
+            return _unread([one for one in about if one.holds_in(folder)], str(error))
+    return _of_one(asked, about, folder, guards)
 
 
 def strictest(
@@ -167,16 +169,18 @@ def _settled(
 
 
 def _of_command(
-    asked: AskedFor, rules: Sequence[PolicyRule], folder: str | None, guards: Guards
+    asked: AskedFor, about: Sequence[PolicyRule], folder: str | None, guards: Guards
 ) -> Judgement:
+    """Judge a command; `about` are the rules about commands, of all folders."""
     from tapui.policies.command_meaning import means
     from tapui.policies.commands import parsed
 
+    rules = [one for one in about if one.holds_in(folder)]
     if asked.is_powershell:
         return _of_powershell(asked, rules, guards)
     command = parsed(asked.subject)
     strict = [one for one in rules if one.effect != "allow"]
-    allowing = [one for one in rules if one.effect == "allow" and one.source != "session"]
+    allowing = [one for one in about if one.effect == "allow" and one.source != "session"]
     moves = any(part.words[:1] and part.words[0] in _MOVES for part in command.parts)
     judged = {
         one: _of_part(one, strict, allowing, asked.leads, folder, moves=moves)
@@ -244,49 +248,52 @@ def _of_part(
     from tapui.policies.command_meaning import means
 
     fitting = [one for one in strict if means(part.words, one.words)]
-    why = ""
-    for one in allowing:
-        if not patterns.word_fits(one.words[0], part.words[0]):
+    nearest, why, near = None, "", (0, False)
+    for rule in allowing:
+        if rule.words[:1] != part.words[:1]:
             continue
-        hidden = obstacle(part, one, leads, folder)
-        if hidden is None:
-            continue
-        if not hidden and moves and one.folder is not None and part.words[0] not in _MOVES:
+        holds, hidden = rule.holds_in(folder), obstacle(part, rule, leads, folder)
+        if not hidden and moves and rule.folder is not None and part.words[0] not in _MOVES:
             hidden = "the command changes its folder before"
-        if hidden:
-            why = hidden
-        else:
-            fitting.append(one)
-    rule = _best(fitting)
-    return JudgedPart(part.text, rule, "" if rule else why, part.redirections, part.writes)
+        if not (hidden or holds):
+            hidden = f"it only holds in {rule.folder}"
+        size = patterns.fitting_size(part.words, rule.words)
+        if not hidden:
+            fitting.append(rule)
+        elif (size, holds) > near:
+            nearest, why, near = rule, hidden, (size, holds)
+    best = _best(fitting)
+    text, redirections, writes = part.text, part.redirections, part.writes
+    if best is not None:
+        return JudgedPart(text, best, "", redirections, writes)
+    return JudgedPart(text, None, why, redirections, writes, nearest)
 
 
 def obstacle(
     part: "CommandPart", rule: PolicyRule, leads: "Leads | None", folder: str | None
-) -> str | None:
-    """Say what keeps a rule from allowing a part, "" for nothing; None where it is about another
-    command."""
+) -> str:
+    """Say why a rule for a part's program does not allow it; "" where it does."""
     from tapui.policies.leads import stray
     from tapui.policies.programs import aligned, escape, unknown_beside
 
     words, whole = part.words, rule.words
-    wanted = whole
-    if not patterns.begins(words, wanted, is_exact=rule.is_exact):
-        if rule.is_exact:
-            return None
-        # A star at the end stands for any number of operands.
-        wanted = whole[:-1] if len(whole) > 1 and whole[-1] == "*" else whole
-    if patterns.begins(words, wanted, is_exact=False):
+    size = patterns.fitting_size(words, whole)
+    if rule.is_exact and len(whole) == size < len(words):
+        return f"it is exact, and {words[size]} follows"
+    # A star at the end stands for any number of operands.
+    ends_open = not rule.is_exact and len(whole) > 1 and whole[-1] == "*"
+    wanted = whole[:-1] if ends_open and size < len(whole) else whole
+    if size >= len(wanted):
         places: tuple[int, ...] = tuple(range(len(wanted)))
         hidden = escape(words, len(wanted), part.expanding, patterns.starred(wanted))
-    elif (found := aligned(words, wanted)) is not None:
+    elif not rule.is_exact and (found := aligned(words, wanted)) is not None:
         places = found
         hidden = unknown_beside(words, places, wanted, part.expanding)
     else:
-        return None
-    if word := stray(words, whole, places, leads, folder):
-        return f"the rule “{rule.pattern}” does not name {word}"
-    return hidden
+        others = f", not {words[size]}" if size < len(words) else ", too"
+        return f"it names {whole[size]}{others}"
+    word = stray(words, whole, places, leads, folder)
+    return f"it does not name {word}" if word else hidden
 
 
 def _disagreement(asked: AskedFor, parts: Sequence["CommandPart"]) -> str:
@@ -303,18 +310,41 @@ def _disagreement(asked: AskedFor, parts: Sequence["CommandPart"]) -> str:
 # Everything else
 
 
-def _of_one(asked: AskedFor, rules: Sequence[PolicyRule], guards: Guards) -> Judgement:
+def _of_one(
+    asked: AskedFor, about: Sequence[PolicyRule], folder: str | None, guards: Guards
+) -> Judgement:
+    """Judge what is no command; `about` are the rules about its kind, of all folders."""
     guard = ""
     if asked.kind in ("write", "read"):
         guard = path_guard(asked, guards)
-        fitting, why = _fitting_paths(asked, rules)
+        fitting, why = _fitting_paths(asked, about)
     elif asked.kind == "url":
         guard = url_guard(asked, guards)
-        fitting, why = _fitting_url(asked, rules)
+        fitting, why = _fitting_url(asked, about)
     else:
-        fitting, why = [one for one in rules if _fits_any(one, asked)], ""
-    rule = _best(one for one in fitting if one.source != "session")
-    return _settled(asked, rules, [JudgedPart(asked.subject, rule)], guard, why)
+        fitting, why = [one for one in about if _fits_any(one, asked)], ""
+    rules = [one for one in about if one.holds_in(folder)]
+    rule = _best(one for one in fitting if one.source != "session" and one.holds_in(folder))
+    part = JudgedPart(asked.subject, rule)
+    if rule is None and not why:
+        allowing = (one for one in about if one.effect == "allow" and one.source != "session")
+        ways = ((one, _in_the_way_of_one(asked, one, one in fitting)) for one in allowing)
+        nearest, hidden = next((found for found in ways if found[1]), (None, ""))
+        part = replace(part, nearest=nearest, why=hidden)
+    return _settled(asked, rules, [part], guard, why)
+
+
+def _in_the_way_of_one(asked: AskedFor, rule: PolicyRule, is_fitting: bool) -> str:
+    """Say why a rule that is about a request, or nearly, does not allow it; "" for any other."""
+    if is_fitting:
+        return f"it only holds in {rule.folder}"
+    if asked.kind == "url":
+        url = patterns.url_parts(asked.subject)
+        is_host = url is not None and url.host == patterns.host_of(rule.pattern)
+        return "its scheme, port or path is another" if is_host else ""
+    paths = dict.fromkeys((*asked.subjects, *asked.real_paths))
+    others = [one for one in paths if not any(patterns.path_fits(t, one) for t in rule.targets)]
+    return f"it is not about {others[0]}" if 0 < len(others) < len(paths) else ""
 
 
 def _fits_any(rule: PolicyRule, asked: AskedFor) -> bool:

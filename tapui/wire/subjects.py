@@ -568,7 +568,7 @@ class FileWritten(WireStruct):
 
 
 class RequestPart(WireStruct):
-    """A part of what is asked, and the rule that fits it; `why` says why none may allow it.
+    """A part of what is asked, and the rule that fits it; `why` says why the nearest does not.
 
     `redirections` are those of a command's part as they were written, `writes` their files.
     """

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cli.running import Command, provider, run
+from tests.cli.schemas import check
 from tests.rig.gateway import Gateway, Home
 from tests.rig.peers import Host
 
@@ -71,6 +72,27 @@ async def test_a_rule_of_the_file_answers_and_why_allowed_names_it(
         code, out, err = await run(home, "why-allowed", "call-r9")
         assert (code, out) == (1, "")
         assert "no record has a call call-r9" in err
+
+
+async def test_a_request_that_no_rule_answers_says_which_came_nearest(
+    serve: Callable[..., Gateway], home: Home, tmp_path: Path
+) -> None:
+    home.tapui.mkdir(parents=True, exist_ok=True)
+    (home.tapui / "config.toml").write_text(RULES)
+    async with await opened(serve("--no-attach"), tmp_path) as host:
+        await asks(host, "r1", "npm run build > log")
+        await asks(host, "r2", "npm ci && rm x")
+        await host.expect("approval.answer", id="r2")
+        why = "rule “npm ci”: it names ci, not run"
+        code, out, _ = await run(home, "status", "--json")
+        asked, denied = check("status", out)["state"]["approvals"]
+        assert (code, asked["judged"]["parts"][0]["why"]) == (0, why)
+        assert (denied["rule"]["effect"], denied["rule"]["pattern"]) == ("deny", "rm")
+        code, out, _ = await run(home, "show", asked["id"])
+        assert (code, f"  └ no rule allows it: {why}\n  └ writes log\n" in out) == (0, True)
+        code, out, _ = await run(home, "show", denied["id"])
+        assert "  └ rm x    denied by rule “rm” (" in out
+        assert out.splitlines()[-1].startswith("denied by rule “rm” (")
 
 
 async def test_a_call_that_was_denied_before_a_question_says_by_what(

@@ -214,6 +214,94 @@ def test_the_rule_of_a_session_is_no_pattern() -> None:
     assert on(kept, kind="custom-tool", toolName="*", args={"a": 1}).effect is None
 
 
+# Which rule came nearest
+
+NEARBY = [
+    *allow("git log", "git fetch", "git fetch origin main", "cat docs/*", "timeout"),
+    *allow("rm -rf build", is_exact=True),
+    *allow("npm run build", "npm ci", folder="/home/me/other"),
+    *allow("npm ci", "npm test", folder=FOLDER),
+    *deny("npm publish"),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "why"),
+    [
+        ("git fetch --upload-pack=x", "git fetch", "git fetch --upload-pack=x may run or write"),
+        ("rm -rf", "rm -rf build", "it names build, too"),
+        ("git fetch origin dev -x", "git fetch origin main", "it names main, not dev"),
+        ("git --no-pager log", "git log", "it names log, not --no-pager"),
+        ("git", "git log", "it names log, too"),
+        ("git push", "git log", "it names log, not push"),
+        ("npm run build", "npm run build", "it only holds in /home/me/other"),
+        ("npm ci --frob", "npm ci", "npm ci --frob may run or write"),
+        ("cd web; npm test", "npm test", "the command changes its folder before"),
+        ("rm -rf build src", "rm -rf build", "it is exact, and src follows"),
+        ("cat docs/a b", "cat docs/*", "it does not name b"),
+        ("timeout 5 npm ci", "timeout", "timeout runs what follows it"),
+    ],
+)
+def test_what_no_rule_allows_says_which_came_nearest_and_what_is_in_its_way(
+    text: str, pattern: str, why: str
+) -> None:
+    found = on_command(text, NEARBY)
+    part = found.parts[-1]
+    assert found.effect is None
+    assert part.nearest is not None
+    assert (part.nearest.pattern, part.why[: len(why)]) == (pattern, why)
+
+
+@pytest.mark.parametrize("text", ["cargo build", "/bin/git log", "npm ci", "npm publish"])
+def test_where_no_rule_names_the_program_or_one_decides_none_came_near(text: str) -> None:
+    (part,) = on_command(text, NEARBY).parts
+    assert (part.nearest, part.why) == (None, "")
+
+
+def test_of_rules_that_are_equally_near_one_that_holds_here_is_named_then_the_first() -> None:
+    rules = [*allow("npm ci", folder="/x"), *allow("npm ci"), *allow("npm ci", folder=FOLDER)]
+    assert on_command("npm ci --frob", rules).parts[0].nearest == rules[1]
+    assert on_command("npm ci", rules[:1]).parts[0].nearest == rules[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "detail", "why"),
+    [
+        (
+            file_rule("allow", f"{FOLDER}/docs/**"),
+            {"kind": "write", "fileName": f"{FOLDER}/docs/a", "resolvedPath": "/tmp/x"},
+            "it is not about /tmp/x",
+        ),
+        (
+            file_rule("allow", f"{FOLDER}/docs/**"),
+            {"kind": "write", "fileName": "/tmp/x", "resolvedPath": "/tmp/x"},
+            "",
+        ),
+        (
+            allow("https://api.test/v1/*", kind="url")[0],
+            {"kind": "url", "url": "https://api.test/v2"},
+            "its scheme, port or path is another",
+        ),
+        (
+            allow("https://api.test/v1/*", kind="url")[0],
+            {"kind": "url", "url": "https://b.test/v1/a"},
+            "",
+        ),
+        (
+            allow("docs/find", kind="mcp", folder="/x")[0],
+            {"kind": "mcp", "serverName": "docs", "toolName": "find"},
+            "it only holds in /x",
+        ),
+    ],
+)
+def test_a_rule_for_other_things_may_come_near_too(
+    rule: PolicyRule, detail: dict[str, object], why: str
+) -> None:
+    (part,) = on([rule], **detail).parts
+    assert part.rule is None
+    assert (part.nearest, part.why) == (rule if why else None, why)
+
+
 # What is forbidden, even if other rules allow it
 
 

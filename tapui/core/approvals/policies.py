@@ -23,7 +23,8 @@ from tapui.policies.leads import Leads, WrittenPlace
 from tapui.policies.requests import AskedFor, of_call, of_permission
 from tapui.policies.rule_reader import FolderRules
 from tapui.policies.rules import PolicyRule
-from tapui.policies.verdicts import Judgement, judge, strictest
+from tapui.policies.verdicts import JudgedPart, Judgement, judge, strictest
+from tapui.text import safe_text
 from tapui.wire import limits
 from tapui.wire.errors import ErrorCode, WireError
 from tapui.wire.host import SessionGuarded
@@ -305,13 +306,19 @@ def judged(verdict: Judgement, leads: Leads | None = None) -> Judged:
         RequestPart(
             _text(one.text),
             applied(one.rule) if one.rule else None,
-            one.why,
+            _why(one),
             _text(one.redirections),
             [_written(name, places.get(name)) for name in one.writes[: limits.MAX_PART_WRITES]],
         )
         for one in verdict.parts[: limits.MAX_REQUEST_PARTS]
     ]
     return Judged(parts, verdict.why, verdict.unkeepable)
+
+
+def _why(part: JudgedPart) -> str:
+    """Return in one line which rule is the nearest, and why it does not allow a part."""
+    named = f"rule “{part.nearest.pattern}”: " if part.nearest is not None else ""
+    return _text(safe_text(f"{named}{part.why}"))
 
 
 def _written(name: str, place: WrittenPlace | None) -> FileWritten:

@@ -44,7 +44,10 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
         return RuleProposal(f"No rule may allow this: {approval.judged.why}.")
     proposals, verdict = offered(of_permission(detail_of(approval), folder), folder)
     if not proposals:
-        why = verdict.why or next((part.why for part in verdict.parts if part.why), "")
+        own = (
+            one for one in verdict.parts if one.nearest and one.text.startswith(one.nearest.pattern)
+        )
+        why = verdict.why or next((part.why for part in own), "")
         return RuleProposal(f"No rule may allow this: {why or 'it is asked each time'}.")
     rules = [one.as_rule() for one in proposals]
     known = {part.text for part in _allowed(approval)}

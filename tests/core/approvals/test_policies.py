@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tapui.policies.rules import PolicyRule
+from tapui.wire import limits
 from tests.core.conftest import Scene
 from tests.core.harness import Conversation, Json, Peer
 from tests.policies.judged import allow, ask, deny
@@ -108,6 +109,15 @@ def test_what_is_left_to_the_person_says_part_by_part_why(ruled: Scene) -> None:
     assert (first["text"], first["rule"]["pattern"]) == ("npm ci", "npm ci")
     assert second == {"text": "node x.js"}
     assert "rule" not in approval
+
+
+def test_it_names_the_nearest_rule_in_one_line_of_bounded_length(ruled: Scene) -> None:
+    asks(ruled.host, "npm 'r\u202e\nun'")
+    asks(ruled.host, f"npm {'x' * 1_000}", "r2")
+    first, second = (one["judged"]["parts"][0]["why"] for one in approvals(ruled.talk))
+    assert first == "rule “npm ci”: it names ci, not r\\u202e\\x0aun"
+    assert second.startswith("rule “npm ci”: it names ci, not xxx")
+    assert (len(second), second[-1]) == (limits.MAX_RULE_TEXT, "…")
 
 
 def test_a_rule_that_asks_is_named(ruled: Scene) -> None:
