@@ -6,12 +6,13 @@ request is only allowed when each of its parts is, and when nothing speaks again
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from posixpath import join, normpath
 from typing import TYPE_CHECKING
 
 from tapui.policies import rules as patterns
 from tapui.policies.guards import Guards, command_guard, path_guard, url_guard
 from tapui.policies.requests import AskedFor
-from tapui.policies.rules import PolicyRule, UrlParts
+from tapui.policies.rules import PolicyRule, UrlParts, is_within
 from tapui.wire.subjects import RuleEffect
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ _HEAD = 200
 """Characters of a command that is too long to be taken apart, as its only part."""
 _POWERSHELL = "no rule allows what PowerShell runs: tapui does not read its language"
 _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
+_READ_GIT = frozenset({"git", "gh", "glab", "hub", "tig", "jj", "pre-commit", "lefthook"})
+"""They run what a repository configures, which may be another one in a folder below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +184,9 @@ def _of_command(
     command = parsed(asked.subject)
     strict = [one for one in rules if one.effect != "allow"]
     allowing = [one for one in about if one.effect == "allow" and one.source != "session"]
-    moves = any(part.words[:1] and part.words[0] in _MOVES for part in command.parts)
+    places = _places(command.parts, asked.leads, folder)
     judged = {
-        one: _of_part(one, strict, allowing, asked.leads, folder, moves=moves)
+        one: _of_part(one, strict, allowing, asked.leads, folder, places=places)
         for one in set(command.parts)
     }
     parts = [judged[one] for one in command.parts]
@@ -203,6 +206,22 @@ def _of_command(
     if verdict.effect is None and suspects:
         return replace(verdict, suspect=_best(suspects))
     return verdict
+
+
+def _places(
+    parts: Sequence["CommandPart"], leads: "Leads | None", folder: str | None
+) -> set[str] | None:
+    """Return the folders below its own into which a command moves; None if it may go elsewhere."""
+    found: set[str] = set()
+    for words in (part.words for part in parts if part.words[:1] and part.words[0] in _MOVES):
+        if leads is None or folder is None or len(words) != 2:
+            return None
+        place = "" if found - {folder} else folder  # behind a move only absolute ones are known
+        word = leads.home + words[1][1:] if words[1].startswith("~") else words[1]
+        found.update(leads.words.get(words[1]) or [normpath(join(place, word))])
+        if not all(is_within(one, folder) and one in leads.folders for one in found):
+            return None
+    return found - {folder or ""}
 
 
 def _unread(rules: Sequence[PolicyRule], why: str) -> Judgement:
@@ -243,9 +262,10 @@ def _of_part(
     leads: "Leads | None",
     folder: str | None,
     *,
-    moves: bool,
+    places: set[str] | None,
 ) -> JudgedPart:
     from tapui.policies.command_meaning import means
+    from tapui.policies.programs import base_name
 
     fitting = [one for one in strict if means(part.words, one.words)]
     nearest, why, near = None, "", (0, False)
@@ -253,20 +273,19 @@ def _of_part(
         if rule.words[:1] != part.words[:1]:
             continue
         holds, hidden = rule.holds_in(folder), obstacle(part, rule, leads, folder)
-        if not hidden and moves and rule.folder is not None and part.words[0] not in _MOVES:
-            hidden = "the command changes its folder before"
-        if not (hidden or holds):
-            hidden = f"it only holds in {rule.folder}"
+        is_elsewhere = places is None or (places and base_name(part.words[0]) in _READ_GIT)
+        if is_elsewhere and rule.folder is not None and part.words[0] not in _MOVES:
+            hidden = hidden or "the command changes its folder before"
+        hidden = hidden or ("" if holds else f"it only holds in {rule.folder}")
         size = patterns.fitting_size(part.words, rule.words)
         if not hidden:
             fitting.append(rule)
         elif (size, holds) > near:
             nearest, why, near = rule, hidden, (size, holds)
     best = _best(fitting)
-    text, redirections, writes = part.text, part.redirections, part.writes
     if best is not None:
-        return JudgedPart(text, best, "", redirections, writes)
-    return JudgedPart(text, None, why, redirections, writes, nearest)
+        nearest, why = None, ""
+    return JudgedPart(part.text, best, why, part.redirections, part.writes, nearest)
 
 
 def obstacle(

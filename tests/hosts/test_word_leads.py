@@ -406,6 +406,38 @@ def test_what_is_left_out_leads_nowhere_and_what_is_shown_does(
     assert verdict(text, FREELY, work).effect == effect
 
 
+@pytest.mark.parametrize(
+    ("text", "effect"),
+    [
+        *((f"cd {goal} && npm test", "allow") for goal in ("WORK", ".", "~/src/app", '"WORK"')),
+        *((f"cd {goal} && npm test", "allow") for goal in ("docs", "docs/sub/", "docs/up")),
+        ("cd WORK; npm test", "allow"),
+        ("(cd WORK || npm ci; npm test)", "allow"),
+        ("npm test && cd docs", "allow"),
+        ("cd WORK && git status", "allow"),
+        ("cd docs && git status", None),
+        ("cd packages/web && git status", None),
+        ("cd docs && npm test && git status", None),
+        *(
+            (f"cd {goal} && npm test", None)
+            for goal in ("..", "/tmp", "docs/st", "home", "new", "-")
+        ),
+        ("cd && npm test", None),
+        ("cd docs && cd sub && cd ../../.. && npm test", None),
+        ("mkdir new && cd new && npm test", None),
+        ("popd && npm test", None),
+    ],
+)
+def test_a_rule_of_a_folder_holds_behind_a_move_to_it_or_below(
+    work: Path, text: str, effect: str | None
+) -> None:
+    rules = allow("npm test", "npm ci", "cd", "git status", "mkdir", "popd", folder=str(work))
+    found = verdict(text.replace("WORK", str(work)), rules, work)
+    assert found.effect == effect, found
+    is_moved = "the command changes its folder before" in {part.why for part in found.parts}
+    assert is_moved or found.why or effect
+
+
 # The request
 
 
