@@ -66,6 +66,9 @@ _PLAIN = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 """Words in which a shell sees nothing but themselves."""
 DESCRIPTOR = re.compile(r"[0-9]+")
 _NOWHERE = "/dev/null"
+_PLAIN_COMMENT = re.compile(r"#(?!!)(?:[^;&|$()<>`\\'\"!{}*?\[\]\n-]|(?<=\w)-)*")
+_END = r"\$(?:\?|\{PIPESTATUS\[[0-9]\]\})"
+_TOLD_END = re.compile(rf'echo +(?:{_END}|"[\w .,:=-]*{_END}[\w .,:=-]*")')
 UNPARSED = "it cannot be parsed"
 """The doubt about a text of which the grammar makes no command."""
 _TOO_MANY = "it has too many parts"
@@ -269,6 +272,8 @@ def _list(found: ParsedCommand, statement: ShellStatement) -> None:
     """Add what stands in nothing but lists, pipes and brackets, and the doubts about it."""
     found.doubts += (reason(sign) for sign in statement.signs if sign not in JOINTS)
     before = len(found.parts)
+    if _changes_nothing(statement):
+        return
     if statement.kind == "command":
         found.doubts += statement.doubts
         words = [word for word in statement.words if not word.is_hole]
@@ -289,6 +294,15 @@ def _list(found: ParsedCommand, statement: ShellStatement) -> None:
         written = filter(None, (last.redirections, *(one.written for one in redirections)))
         writes = (*last.writes, *(file for one in redirections for file in one.writes()))
         found.parts[-1] = replace(last, redirections=" ".join(written).strip(), writes=writes)
+
+
+def _changes_nothing(statement: ShellStatement) -> bool:
+    """Return whether a statement is a comment in which no shell sees a sign, also one to which `#`
+    is a word, or says how the command before it ended."""
+    if statement.kind == "comment":
+        return _PLAIN_COMMENT.fullmatch(statement.text) is not None
+    is_told = statement.kind == "command" and not statement.redirections
+    return is_told and _TOLD_END.fullmatch(statement.text) is not None
 
 
 def _stand_in(text: str) -> bytes:

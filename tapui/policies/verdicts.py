@@ -25,6 +25,7 @@ _HEAD = 200
 """Characters of a command that is too long to be taken apart, as its only part."""
 _POWERSHELL = "no rule allows what PowerShell runs: tapui does not read its language"
 _MOVES = frozenset({"cd", "pushd", "popd", "chdir"})
+_IDLE = frozenset({("true",), ("false",), (":",)})
 _READ_GIT = frozenset({"git", "gh", "glab", "hub", "tig", "jj", "pre-commit", "lefthook"})
 """They run what a repository configures, which may be another one in a folder below."""
 
@@ -189,7 +190,7 @@ def _of_command(
         one: _of_part(one, strict, allowing, asked.leads, folder, places=places)
         for one in set(command.parts)
     }
-    parts = [judged[one] for one in command.parts]
+    parts = _without_idle(command.parts, [judged[one] for one in command.parts], places)
     sure, suspects = _meant(asked.subject, strict)
     for rule, found in sure:
         if not any(means(part.words, rule.words) for part in judged):
@@ -206,6 +207,23 @@ def _of_command(
     if verdict.effect is None and suspects:
         return replace(verdict, suspect=_best(suspects))
     return verdict
+
+
+def _without_idle(
+    parts: Sequence["CommandPart"], judged: list[JudgedPart], places: set[str] | None
+) -> list[JudgedPart]:
+    """Return the parts without those that do nothing, and need no rule: `true`, and a move within
+    the folder where all other rules hold there, too."""
+    holds = places is not None and (
+        not places or all(one.rule is None or one.rule.folder is not None for one in judged)
+    )
+    kept = [
+        one
+        for part, one in zip(parts, judged, strict=True)
+        if one.rule is not None
+        or not (part.words in _IDLE or (holds and part.words[:1] and part.words[0] in _MOVES))
+    ]
+    return kept or judged
 
 
 def _places(
@@ -293,7 +311,7 @@ def obstacle(
 ) -> str:
     """Say why a rule for a part's program does not allow it; "" where it does."""
     from tapui.policies.leads import stray
-    from tapui.policies.programs import aligned, escape, unknown_beside
+    from tapui.policies.programs import KINDS, aligned, base_name, escape, unknown_beside
 
     words, whole = part.words, rule.words
     size = patterns.fitting_size(words, whole)
@@ -311,6 +329,8 @@ def obstacle(
     else:
         others = f", not {words[size]}" if size < len(words) else ", too"
         return f"it names {whole[size]}{others}"
+    if hidden and base_name(words[0]) in KINDS.runners:
+        return hidden
     word = stray(words, whole, places, leads, folder)
     return f"it does not name {word}" if word else hidden
 

@@ -152,7 +152,6 @@ ASKED = [
     "[ -f x ] && pnpm test",
     "coproc pnpm test",
     "((x=1))",
-    "pnpm test # all of them",
     # Programs that run others
     "env node x.js",
     "env pnpm test",
@@ -659,3 +658,42 @@ def test_deny_goes_before_ask_and_ask_before_allow() -> None:
     rules = [*allow("npm"), *ask("npm publish"), *deny("npm publish --force")]
     assert on_command("npm publish --force", rules).effect == "deny"
     assert on_command("npm publish && npm publish --force", rules).effect == "deny"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# run the unit tests\nnpm ci",
+        "npm ci # quickly",
+        "npm ci\n# at the end, twice",
+        "# a\n# b\nnpm ci # c",
+        "npm ci; echo $?",
+        'npm ci | head -5; echo "exit: ${PIPESTATUS[0]}"',
+        "npm ci || true",
+        "npm ci && echo $?",
+    ],
+)
+def test_comments_and_how_it_ended_change_nothing(text: str) -> None:
+    assert on_command(text, allow("npm ci", "head")).effect == "allow"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "npm ci # a && rm x",
+        "npm ci # x\nrm -rf src",
+        "npm ci # $(rm x)",
+        "npm ci # --evil",
+        "npm ci # it's",
+        "#!/bin/sh\nnpm ci",
+        "echo $?",
+        "npm ci; echo $? > a",
+        "npm ci; echo $X",
+        "npm ci; echo ${PIPESTATUS[$(rm x)]}",
+        'npm ci; echo "$? $(rm x)"',
+        "true",
+        "# only this",
+    ],
+)
+def test_what_a_comment_or_an_echo_may_hide_is_asked(text: str) -> None:
+    assert on_command(text, allow("npm ci", "head")).effect is None

@@ -231,7 +231,7 @@ NEARBY = [
         ("git fetch --upload-pack=x", "git fetch", "git fetch --upload-pack=x may run or write"),
         ("rm -rf", "rm -rf build", "it names build, too"),
         ("git fetch origin dev -x", "git fetch origin main", "it names main, not dev"),
-        ("git --no-pager log", "git log", "it names log, not --no-pager"),
+        ("git --no-pager show", "git log", "it names log, not --no-pager"),
         ("git", "git log", "it names log, too"),
         ("git push", "git log", "it names log, not push"),
         ("npm run build", "npm run build", "it only holds in /home/me/other"),
