@@ -40,6 +40,7 @@ class _Places(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="k
     take_targets: WordSet
     reach_hosts: WordSet
     pattern_first: WordSet
+    say_only: WordSet
     set_variables: WordSet
     read_patterns: WordSet
     listing: dict[str, re.Pattern[str]]
@@ -140,6 +141,11 @@ def reads_alone(name: str) -> bool:
     return name in (_PLACES.list_folders | _PLACES.search_below) - _PLACES.take_targets
 
 
+def takes_targets(name: str) -> bool:
+    """Return whether each word of a program is another thing to run or to change."""
+    return name in _PLACES.take_targets
+
+
 def needs_leads(commands: Iterable[tuple[str, ...]]) -> bool:
     """Return whether any command has a word that may be a file: of a program with verbs, only what
     looks like a path."""
@@ -235,6 +241,8 @@ _FILE_VALUE = re.compile(
     r"--(?:from-file|to-file|file|exclude-from|ignore-file|reference|url)(?=$|=)"
 )
 """Harmless options whose value is a file or an address: it is read, or spoken to."""
+_GIVES_PATTERN = re.compile(r"--(?:regexp|file|files)\b|-[A-Za-z]*[ef]")
+_IN_BUNDLE = re.compile(r"^-[A-Za-z]+(?:=)?((?:/|~|\.\.(?:/|$)).*)", re.DOTALL)
 _PATTERN_FILE = re.compile(r"-[A-Za-z]*f")
 _VALUE = re.compile(r"(?:[^=]*=|-[A-Za-z])(.+)", re.DOTALL)
 
@@ -267,8 +275,8 @@ def _names_all(name: str, rule: tuple[str, ...]) -> bool:
         return False  # it names the remote, and what is pushed leads nowhere
     verb = verb_table(name, rule)
     if verb is None:
-        return name not in KINDS.plain_words
-    return verb.exact or (verb.asked and rule[1:2] == ("compose",))
+        return name not in _PLACES.say_only
+    return verb.exact or verb.asked
 
 
 def stray(
@@ -289,10 +297,10 @@ def stray(
     named, name = _named(rule), base_name(rule[0])
     if not named and not _names_all(name, rule):
         return _outside(name, words, covered, leads, folder)
-    patterns = _patterns(name, words) if "*" in named else ()
-    for one in _operands(words, covered):
+    pattern = _pattern(name, words) if "*" in named else None
+    for at, one in _operands(words, covered):
         forms = (one, _plain(one, folder))
-        if one not in patterns and not any(_is_one(form, named) for form in forms):
+        if at != pattern and not any(_is_one(form, named) for form in forms):
             return one
     if leads is None or not any("*" in one for one in named):
         return ""
@@ -318,24 +326,27 @@ def _outside(
 ) -> str:
     """Return the first operand beside the covered words that is a path out of the folder; "" where
     there is none. Words of a program that only says them are none."""
-    if leads is None or name in KINDS.plain_words:
+    if leads is None or name in _PLACES.say_only:
         return ""
-    patterns = _patterns(name, words)
-    for word in _operands(words, covered):
-        if word in patterns or "://" in word:
+    pattern = _pattern(name, words)
+    for at, word in _operands(words, covered):
+        if at == pattern:
             continue
-        known = f"{leads.home}{word[1:]}" if word.startswith("~/") else word
-        for path in leads.of(known):
-            if path != "/dev/null" and (folder is None or not is_within(path, folder)):
-                return word
+        if "://" in word:
+            return word
+        for text in readings(word):
+            known = f"{leads.home}{text[1:]}" if text.startswith("~/") else text
+            for path in leads.of(known):
+                if path != "/dev/null" and (folder is None or not is_within(path, folder)):
+                    return word
     return ""
 
 
-def _patterns(name: str, words: tuple[str, ...]) -> list[str]:
-    """Return the word that is a pattern, or a text of the program's own language, if any."""
-    if name not in _PLACES.pattern_first:
-        return []
-    return [words[at] for at in operand_places(name, words)[:1]]
+def _pattern(name: str, words: tuple[str, ...]) -> int | None:
+    """Return the place of the word that is a pattern, or a text of the program's own language."""
+    if name not in _PLACES.pattern_first or any(map(_GIVES_PATTERN.match, words[1:])):
+        return None
+    return next(iter(operand_places(name, words)), None)
 
 
 def _plain(path: str, folder: str | None) -> str:
@@ -350,9 +361,9 @@ def _is_one(word: str, named: Sequence[str]) -> bool:
     return any(word_fits(one, word) for one in named)
 
 
-def _operands(words: tuple[str, ...], covered: frozenset[int]) -> Iterator[str]:
+def _operands(words: tuple[str, ...], covered: frozenset[int]) -> Iterator[tuple[int, str]]:
     """Yield the operands beside the covered words, and values of options that are or may be
-    such."""
+    such, with their places."""
     name = base_name(words[0])
     places = frozenset(operand_places(name, words))
     for at in range(1, len(words)):
@@ -360,8 +371,10 @@ def _operands(words: tuple[str, ...], covered: frozenset[int]) -> Iterator[str]:
             continue
         word, option = words[at], words[at] if words[at].startswith("-") else words[at - 1]
         if at in places:
-            yield word
+            yield at, word
             continue
+        if word[:1] == "-" and (found := _IN_BUNDLE.search(word)):
+            yield at, found[1]
         is_file = _FILE_VALUE.match(option) or (
             name in _PLACES.read_patterns and _PATTERN_FILE.match(option)
         )
@@ -370,7 +383,7 @@ def _operands(words: tuple[str, ...], covered: frozenset[int]) -> Iterator[str]:
             found = _VALUE.fullmatch(word)
             value = found[1] if found is not None else ""
         if value and value != "/dev/null" and (is_file or _may_leave(value)):
-            yield value
+            yield at, value
 
 
 def _may_leave(value: str) -> bool:

@@ -142,7 +142,10 @@ def unknown_option(
     if entry is None:
         others = (word for at, word in enumerate(words) if at not in named)
         odd = next((one for one in others if one[:1] == "-" and one not in _HARMLESS), "")
-        return f"{odd} is not known to be harmless: tapui does not know {name}" if odd else ""
+        if odd or expanding - named:
+            odd = odd or "a file's name that becomes an option"
+            return f"{odd} is not known to be harmless: tapui does not know {name}"
+        return ""
     try:
         _Walk(entry, words, named, expanding).go()
     except _UnknownError as unknown:
@@ -173,13 +176,22 @@ def plain_places(name: str, words: tuple[str, ...]) -> list[int]:
 
 
 def verb_table(name: str, words: tuple[str, ...]) -> ProgramTable | None:
-    """Return what is known of the verb in a command; None of a program that is not known."""
+    """Return what is known of the verb in a command; None where program or verb are not known."""
     entry = entry_of(name)
     if entry is None:
         return None
     walk = _Walk(entry, words, frozenset(range(len(words))), frozenset())
     walk.go()
-    return walk.verb.table
+    has_verbs = bool(entry.verbs.keys() - {"--"})
+    return None if has_verbs and walk.verb is entry and walk.operands else walk.verb.table
+
+
+def may_lead(name: str, option: str) -> bool:
+    """Return whether an option may stand before what a rule names."""
+    entry = entry_of(name)
+    return entry is not None and any(
+        fits(one.replace("?*", "*"), option) for one in entry.table.leading
+    )
 
 
 def _is_odd(value: str) -> bool:
@@ -258,7 +270,8 @@ class _Walk:
         if is_named:
             return
         table = self._entry.table
-        if table.most_operands is not None and self._seen > table.most_operands:
+        is_many = self._seen > (table.most_operands or 0) or at in self._expanding
+        if table.most_operands is not None and is_many:
             raise _UnknownError(f"{self._entry.name} may write to {word}")
         first = table.asked_first_word if self._seen == 1 else None
         if any(one is not None and one.search(word) for one in (*self._asked, first)):

@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from tapui.policies.options import plain_places, unknown_option
+from tapui.policies.options import may_lead, plain_places, unknown_option
 from tapui.policies.rules import starred, word_fits
 from tapui.policies.tables import PhraseList, WordList, WordSet, read
 
@@ -190,7 +190,12 @@ def aligned(words: tuple[str, ...], rule: tuple[str, ...]) -> tuple[int, ...] | 
     wanted = rule[start:]
     if len(others) < len(wanted) or not all(map(word_fits, wanted, others)):
         return None
-    return (*range(start), *(start + at for at in plain[: len(wanted)]))
+    places = plain[: len(wanted)]
+    last = max(at for at, word in zip(places, wanted, strict=True) if word != "*")
+    before = (inner[at] for at in range(last) if at not in places)
+    if not all(may_lead(name, option) for option in before):
+        return None
+    return (*range(start), *(start + at for at in places))
 
 
 def unknown_beside(

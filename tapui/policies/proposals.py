@@ -1,6 +1,7 @@
 """The rules that would have allowed a request, and how they are written."""
 
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,11 @@ if TYPE_CHECKING:
     from tapui.policies.verdicts import Judgement
 
 _MOST_RULES = 8
+_LIMITS = re.compile(
+    r"--(?:dry-run|check|check-only|list|no-act|noEmit|abort|just-print|diff|test)(?:=.*)?"
+)
+_SHORT_LIMITS = re.compile(r"-[A-Za-z]*[nlt][A-Za-z]*")
+"""Options that may be what makes a command harmless: without them it is another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +114,8 @@ def _of_part(part: "CommandPart", leads: "Leads | None", folder: str) -> Propose
 def _told(words: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the program with its verb: `npm ci`, `gh pr list`; with its operands, where it has no
     verbs and does more than to read; None where only all words together say what it does."""
-    from tapui.policies.leads import reads_alone
-    from tapui.policies.options import entry_of, plain_places, verb_size
+    from tapui.policies.leads import reads_alone, takes_targets
+    from tapui.policies.options import entry_of, may_lead, plain_places, verb_size, verb_table
     from tapui.policies.programs import base_name, inner_program
 
     start = inner_program(words)
@@ -118,9 +124,19 @@ def _told(words: tuple[str, ...]) -> tuple[str, ...] | None:
     if entry_of(name) is None:
         return None  # anything may be a verb
     plain = tuple(inner[at] for at in plain_places(name, inner))
-    size = verb_size(name, plain)
+    size, table = verb_size(name, plain), verb_table(name, plain)
+    does_more = size is None or table is None or table.asked
+    options = [word for word in inner if word[:1] == "-"] if not reads_alone(name) else []
+    if any(_LIMITS.fullmatch(one) for one in options):
+        return None
+    if does_more and any(_SHORT_LIMITS.fullmatch(one) for one in options):
+        return None
     if size is None:
+        if takes_targets(name) and not all(may_lead(name, one) for one in options):
+            return None
         size = 1 if reads_alone(name) else len(plain)
+    elif does_more and not (table is not None and table.has_object):
+        size = size and len(plain)
     return (*words[:start], *plain[:size]) if size else None
 
 

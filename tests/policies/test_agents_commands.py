@@ -14,7 +14,7 @@ from tapui.policies.rules import PolicyRule
 from tapui.policies.verdicts import judge
 
 FILE = Path(__file__).parent / "agents_commands.jsonl"
-LEAST = 0.74
+LEAST = 0.79
 """The part of what the person wants allowed that rules allow; the rest is asked."""
 
 

@@ -94,6 +94,9 @@ class ProgramTable(OptionSet, frozen=True):
 
     # These are of programs alone.
 
+    leading: OptionList = OptionList()
+    """Options that may stand before what a rule names: flags that the program takes there, and
+    that never take the next word."""
     asked_values: re.Pattern[str] | None = None
     """Values that are asked, of all its options."""
     one_dash: bool = False
