@@ -3,8 +3,10 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +33,8 @@ from tapui.tower.themes import theme_files
 
 if TYPE_CHECKING:
     from tapui.client.remote_feed import RemoteFeed
+    from tapui.index.search import Search
+    from tapui.policies.suggestions import SuggestedRules
     from tapui.tower.app.app import TowerApp
     from tapui.tower.app.feed import Feed
     from tapui.tower.app.header import Note
@@ -233,6 +237,9 @@ def _app(
         finder=finder_of(home.state),
         questions=questions_of(home),
         earlier_requests=earlier_requests_of(home.state),
+        suggestions=(
+            None if options.is_demo else RecordedSuggestions(home.state, options.config_path)
+        ),
         store=None if options.is_demo else CopilotSessions(home.copilot, os.environ),
     )
     return app
@@ -293,18 +300,54 @@ def earlier_requests_of(state_dir: Path) -> EarlierRequests:
     """Return what reads the permissions that were asked for, on the thread that calls it."""
 
     def asked(folder: str, most: int) -> "Iterator[Approval]":
-        from tapui.index.search import Search, permissions_asked
-        from tapui.index.store import IndexMissing, IndexUnusable
+        from tapui.index.search import permissions_asked
 
-        search = Search(state_dir)
-        try:
+        with _searching(state_dir) as search:
             yield from permissions_asked(search, folder, most)
-        except IndexMissing:
-            raise EarlierFault("Nothing is indexed of the records yet.") from None
-        except IndexUnusable as error:
-            said = safe_text(str(error), limit=200)
-            raise EarlierFault(f"The index of the records cannot be read ({said}).") from None
-        finally:
-            search.close()
 
     return asked
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedSuggestions:
+    """The rules that the answers on record suggest, for the tower (`RuleSuggestions`)."""
+
+    state: Path
+    config: Path
+    clock: Callable[[], float] = time.time
+
+    def found(self) -> "list[SuggestedRules]":
+        from tapui.station.suggestions import DAY, DAYS, suggestions
+
+        with _searching(self.state) as search:
+            return suggestions(search, self.state, self.config, self.clock() - DAYS * DAY)
+
+    def take(self, suggestion: "SuggestedRules") -> str | None:
+        return toml_file.keep_rules(self.config, suggestion.as_toml())
+
+    def refuse(self, suggestion: "SuggestedRules") -> str | None:
+        from tapui.station.suggestions import refuse
+
+        try:
+            refuse(self.state, suggestion.key)
+        except OSError as error:
+            return f"It will be shown again: {error.strerror or error}."
+        return None
+
+
+@contextmanager
+def _searching(state_dir: Path) -> "Iterator[Search]":
+    """Yield the index of a home; why it cannot be read is an `EarlierFault`."""
+    from tapui.index.search import Search
+    from tapui.index.store import IndexMissing, IndexUnusable
+
+    search = Search(state_dir)
+    try:
+        yield search
+    except IndexMissing:
+        raise EarlierFault("Nothing is indexed of the records yet.") from None
+    except IndexUnusable as error:
+        said = safe_text(str(error), limit=200)
+        raise EarlierFault(f"The index of the records cannot be read ({said}).") from None
+    finally:
+        search.close()

@@ -34,6 +34,7 @@ from tapui.tower.providers.inspector import InspectedDetail, InspectorScreen
 from tapui.tower.providers.provider_detail import ProviderDetail
 from tapui.tower.requests.answers_sheet import AnswersScreen
 from tapui.tower.requests.request_detail import RequestDetail
+from tapui.tower.requests.suggestions_sheet import SuggestionDetail, SuggestionsScreen
 from tapui.tower.sessions.agent_choice import AgentsScreen
 from tapui.tower.sessions.deliveries import DeliveriesDetail
 from tapui.tower.sessions.session_detail import SessionDetail, UsageDetail
@@ -63,7 +64,7 @@ from tapui.wire.proving import ProofPlan, ProofRun
 from tapui.wire.steering import Order
 from tapui.wire.tower import InspectLines, InspectStart, RevealedCode, StreamLines, StreamRead
 from tests.rig.waiting import until_async
-from tests.tower import mcp_world, test_query, test_waterfall
+from tests.tower import mcp_world, test_query, test_suggestions_sheet, test_waterfall
 from tests.tower import test_session_tools as session_tools
 from tests.tower.changes import changes_world
 from tests.tower.changes.test_putting_back import APP, asked_hunk
@@ -765,6 +766,13 @@ DRIVEN: dict[type[Screen[Any] | DetailView], tuple[Callable[[], State], Driven]]
 """Screens that ask the gateway for what they show: their world, and what opens them."""
 
 
+SUGGESTED: dict[type[Screen[Any] | DetailView], Driven] = {
+    SuggestionsScreen: test_suggestions_sheet.listed_alone,
+    SuggestionDetail: test_suggestions_sheet.opened,
+}
+"""What answers suggest: the list, and one in full."""
+
+
 @pytest.mark.parametrize("theme", ["tapui-dark", "tapui-light"])
 @pytest.mark.parametrize("kind", DRIVEN, ids=lambda kind: kind.__name__)
 def test_driven(snap_compare: Compare, kind: type[Screen[Any] | DetailView], theme: str) -> None:
@@ -782,6 +790,16 @@ def test_emitter_filter(snap_compare: Compare, size: tuple[int, int]) -> None:
 @at_sizes(*SHEET)
 def test_questions(snap_compare: Compare, size: tuple[int, int]) -> None:
     compare_driven(snap_compare, size, test_query.opened)
+
+
+@at_sizes(SIZES[0], SIZES[3])
+@pytest.mark.parametrize("kind", [SuggestionsScreen, SuggestionDetail])
+def test_suggestions(
+    snap_compare: Compare, kind: type[Screen[Any] | DetailView], size: tuple[int, int]
+) -> None:
+    state = test_suggestions_sheet.asks(*test_suggestions_sheet.thrice())
+    drive = SUGGESTED[kind]
+    compare_driven(snap_compare, size, drive, state=state, shows=kind)
 
 
 @at_sizes(*SHEET)
@@ -806,6 +824,7 @@ def test_every_screen_has_a_picture() -> None:
         *(ToolsScreen, WorkbenchDetail),  # in tests/tower/workbench
         *OPENED,
         *DRIVEN,
+        *SUGGESTED,
     }
     modules = [import_module(one.name) for one in walk_packages(tower.__path__, "tapui.tower.")]
     found = {

@@ -305,6 +305,8 @@ class TowerApp(BaseApp):
             return self.finder is not None
         if action == "query":
             return self.questions is not None
+        if action == "suggest":
+            return self.suggestions is not None or self.is_demo or self.is_replay
         return super().check_action(action, parameters)
 
     async def show_pane(self, pane_id: str) -> None:
@@ -455,6 +457,16 @@ class TowerApp(BaseApp):
                 self.screen.ask(text)
             else:
                 self.push_screen(QueryScreen(self.questions(), text, last=self.last_question))
+
+    def action_suggest(self) -> None:
+        if self.suggestions is not None:
+            from tapui.tower.requests.suggestions_sheet import SuggestionsScreen
+
+            self.push_screen(SuggestionsScreen(self.suggestions))
+        elif self.is_demo:
+            self._not_in_demo("suggest rules")
+        else:
+            self.notify("A replay writes no rules; tapui itself suggests them.")
 
     def action_stored(self) -> None:
         if self.store is not None:

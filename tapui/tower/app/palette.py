@@ -42,6 +42,9 @@ def commands(app: "BaseApp") -> Iterator[Command]:
     if app.check_action("query", ()):
         ask = partial(app.run_action, "query")
         yield "Query: ask the records", "query NAME KEY=VALUE …, or query SELECT …", ask
+    if app.check_action("suggest", ()):
+        suggest = partial(app.run_action, "suggest")
+        yield "Suggest rules", "rules that your own answers suggest", suggest
     if app.check_action("deliveries", ()):
         deliveries = partial(app.run_action, "deliveries")
         yield "Deliveries of the last text to several sessions", "", deliveries

@@ -1,5 +1,5 @@
 """What the tower needs of the station: finding in the records, questions to them, stored sessions,
-past requests.
+past requests, rules that answers suggest.
 
 The tower knows these protocols only; a tower over a feed without them shows less."""
 
@@ -16,6 +16,7 @@ from tapui.wire.subjects import Approval
 
 if TYPE_CHECKING:
     from tapui.policies.rules import PolicyRule
+    from tapui.policies.suggestions import SuggestedRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +296,19 @@ records at most. Called on a thread of its own; raises `EarlierFault`."""
 
 class EarlierFault(Exception):  # noqa: N818 - in words, for the person
     """What was asked earlier cannot be told, and why."""
+
+
+class RuleSuggestions(Protocol):
+    """Rules that the person's answers suggest."""
+
+    def found(self) -> "Sequence[SuggestedRules]":
+        """Return them, as of now. Called on a thread; raises `EarlierFault`."""
+
+    def take(self, suggestion: "SuggestedRules") -> str | None:
+        """Write the rules; return why that failed, or None."""
+
+    def refuse(self, suggestion: "SuggestedRules") -> str | None:
+        """Suggest them never again; return why that failed, or None."""
 
 
 @dataclass(frozen=True, slots=True)

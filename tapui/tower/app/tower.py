@@ -17,6 +17,7 @@ from tapui.tower.app.services import (
     FoundRecord,
     LastFind,
     RecordQuestions,
+    RuleSuggestions,
     SessionStore,
 )
 from tapui.tower.app.view import View
@@ -58,9 +59,10 @@ class Tower(PlainApp):
     by action, without faults. `glyphs` is `ascii` for terminals that draw others wrongly. `copies`
     is the folder of the file with what was copied last. `finder` makes what looks in the records,
     on the thread that calls it; None: nothing can be found here. `questions` makes what asks the
-    records. `earlier_requests` are those that the records have. `store` has the stored sessions,
-    None where there are none. `token_file` is where providers find their token. `clock` is seconds
-    since the epoch, `ticks` seconds that only go forward.
+    records. `earlier_requests` are those that the records have, `suggestions` the rules that
+    answers suggest. `store` has the stored sessions, None where there are none. `token_file` is
+    where providers find their token. `clock` is seconds since the epoch, `ticks` seconds that only
+    go forward.
     """
 
     is_replay = False
@@ -88,6 +90,7 @@ class Tower(PlainApp):
         finder: Callable[[], Finder] | None = None,
         questions: Callable[[], RecordQuestions] | None = None,
         earlier_requests: EarlierRequests | None = None,
+        suggestions: RuleSuggestions | None = None,
         store: SessionStore | None = None,
         clock: Callable[[], float] = time.time,
         ticks: Callable[[], float] = time.monotonic,
@@ -104,6 +107,7 @@ class Tower(PlainApp):
             self.add_line_filter(AsciiGlyphs())
         self.finder = finder
         self.earlier_requests = earlier_requests
+        self.suggestions = suggestions
         self.store = store
         self.last_find = LastFind()
         self.questions = questions

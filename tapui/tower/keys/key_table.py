@@ -323,7 +323,18 @@ TABLE: tuple[KeyAction, ...] = (
         "a request: allow exactly this until the session or tapui ends",
     ),
     KeyAction(
-        "make-rule", "r", "choose('make-rule')", "sheet", "a request: choose to make a rule of it"
+        "make-rule",
+        "r",
+        "choose('make-rule')",
+        "sheet",
+        "a request, or suggested: choose to make a rule of it",
+    ),
+    KeyAction(
+        "never-suggest",
+        "n",
+        "choose('never')",
+        "sheet",
+        "a suggested rule: choose never to see it again",
     ),
     KeyAction("deny", "d", "choose('deny')", "sheet", "a request: choose to deny it"),
     KeyAction(
