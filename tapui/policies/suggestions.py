@@ -118,7 +118,7 @@ def suggested(
     asked = [one for one in requests if _effect(one, rules) != "allow"]
     groups: dict[frozenset[str], _Group] = {}
     for request in asked:
-        new = _new_rules(request, rules) if request.allowed else []
+        new = suggestible(request, rules) if request.allowed else []
         if new:
             group = groups.setdefault(frozenset(rule.words for rule in new), _Group())
             group.allowed += request.allowed
@@ -147,9 +147,9 @@ def _effect(request: AnsweredRequest, rules: Sequence[PolicyRule]) -> str | None
     return judge(request.asked, rules, request.folder, Guards()).effect
 
 
-def _new_rules(request: AnsweredRequest, rules: Sequence[PolicyRule]) -> list[ProposedRule]:
+def suggestible(request: AnsweredRequest, rules: Sequence[PolicyRule] = ()) -> list[ProposedRule]:
     """Return the rules to propose for a request, without those that are not needed beside `rules`;
-    none where one of them is never suggested."""
+    none where one of them is never suggested, as it deletes, publishes, and the like."""
     asked = request.asked
     if asked.kind == "shell" and (asked.leads is None or _is_grave(asked.subject)):
         return []

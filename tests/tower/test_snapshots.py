@@ -766,11 +766,17 @@ DRIVEN: dict[type[Screen[Any] | DetailView], tuple[Callable[[], State], Driven]]
 """Screens that ask the gateway for what they show: their world, and what opens them."""
 
 
+async def like_others(rig: Running) -> None:
+    rig.app.on_rule = lambda _rules: None
+    await rig.press("a")
+
+
 SUGGESTED: dict[type[Screen[Any] | DetailView], Driven] = {
     SuggestionsScreen: test_suggestions_sheet.listed_alone,
     SuggestionDetail: test_suggestions_sheet.opened,
+    RequestDetail: like_others,
 }
-"""What answers suggest: the list, and one in full."""
+"""What answers suggest: the list, one in full, and beside the answers of a request."""
 
 
 @pytest.mark.parametrize("theme", ["tapui-dark", "tapui-light"])
@@ -793,7 +799,7 @@ def test_questions(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 
 @at_sizes(SIZES[0], SIZES[3])
-@pytest.mark.parametrize("kind", [SuggestionsScreen, SuggestionDetail])
+@pytest.mark.parametrize("kind", [SuggestionsScreen, SuggestionDetail, RequestDetail])
 def test_suggestions(
     snap_compare: Compare, kind: type[Screen[Any] | DetailView], size: tuple[int, int]
 ) -> None:

@@ -1,9 +1,11 @@
-"""Rules that answers suggest, in the tower: listed, shown in full, taken, refused."""
+"""Rules that answers suggest, in the tower: listed, shown in full, taken, refused; and said in a
+request that is like others of its session."""
 
 import threading
 from collections.abc import Sequence
 
 import pytest
+from msgspec.structs import replace
 
 from tapui.policies.leads import Leads
 from tapui.policies.proposals import ProposedRule
@@ -223,7 +225,9 @@ async def test_hostile_text_of_a_suggestion_is_harmless(text: str) -> None:
         assert "and 100 more" in rig.text
 
 
-# A request like others of its session
+# Beside the answers of a request
+
+SAYS = "You allowed this 3 times in this session: r makes a rule of it."
 
 
 def told(id_: str, command: str, **settled: object) -> subjects.Approval:
@@ -243,3 +247,59 @@ def asks(
 
 def thrice() -> list[subjects.Approval]:
     return [told(f"a{n}", "npm test") for n in range(3)]
+
+
+async def shown(rig: Running, state: State) -> str:
+    await rig.begin_again(state)
+    await rig.press("a")
+    return rig.text
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
+async def test_the_third_like_answer_of_a_session_has_the_next_request_say_so(
+    size: tuple[int, int],
+) -> None:
+    async with running(asks(), size=size, on_rule=lambda _: None) as rig:
+        first, second, third = thrice()
+        assert SAYS not in await shown(rig, asks(first, second))
+        assert SAYS in await shown(rig, asks(first, second, third))
+        assert SAYS.replace("3", "4") in await shown(
+            rig, asks(first, second, third, told("b", "npm test -- --silent"))
+        )
+
+
+async def test_only_ones_own_like_answers_count_and_no_denial() -> None:
+    first, second, third = thrice()
+    rule = subjects.AppliedRule("allow", "shell", "npm test", "person", "config.toml:1")
+    ask = subjects.AppliedRule("ask", "shell", "npm", "person", "config.toml:1")
+    others = [
+        replace(third, decided_by="rule", rule=rule),
+        replace(third, decided_by="process 4711 (sh)"),
+        replace(third, state="withdrawn", decided_by="cli", answered="approved"),
+        replace(third, state="expired", decided_by=None),
+        replace(third, session_id="s2"),
+        told("b", "npm ci"),
+    ]
+    async with running(asks(), size=(120, 36), on_rule=lambda _: None) as rig:
+        for other in others:
+            assert "makes a rule of it" not in await shown(rig, asks(first, second, other)), other
+        denied = told("d", "npm test", state="denied")
+        assert "makes a rule of it" not in await shown(rig, asks(first, second, third, denied))
+        newer = [told(f"c{n}", "npm ci") for n in range(50)]
+        assert "makes a rule of it" not in await shown(rig, asks(first, second, third, *newer))
+        assert "makes a rule of it" not in await shown(rig, asks(first, second, third, rule=ask))
+        assert SAYS in await shown(rig, asks(first, second, third))
+
+
+@pytest.mark.parametrize(
+    "command", ["git push origin main", "rm -rf build", "unknown x", "echo $X"]
+)
+async def test_what_no_rule_is_suggested_for_is_never_said(command: str) -> None:
+    state = asks(*(told(f"a{n}", command) for n in range(9)), command=command)
+    async with running(state, size=(120, 36), on_rule=lambda _: None) as rig:
+        assert "makes a rule of it" not in await shown(rig, state)
+
+
+async def test_where_no_rule_can_be_written_it_is_not_said() -> None:
+    async with running(asks(), size=(120, 36), is_demo=True) as rig:
+        assert "makes a rule of it" not in await shown(rig, asks(*thrice()))

@@ -38,7 +38,7 @@ from tapui.tower.requests.answer_fields import (
     Written,
     prompt_line,
 )
-from tapui.tower.requests.rule_proposal import RuleProposal, proposal
+from tapui.tower.requests.rule_proposal import RuleProposal, proposal, spared
 from tapui.tower.requests.urgency import requests, standing
 from tapui.tower.table.table import Table
 from tapui.tower.textual.detail import DetailView
@@ -140,6 +140,8 @@ class RequestDetail(DetailView):
         """What rules say of it, and its command, as it was painted."""
         self._parts: list[Paragraph] = []
         self._known: list[Paragraph] = []
+        self._spared = ""
+        """That a rule would spare the next such request."""
         self._is_unfolded = False
         """Fields that have no words are on show, too."""
         self._was_open = False
@@ -318,6 +320,8 @@ class RequestDetail(DetailView):
                 parts.append(Paragraph("The rest of this request was not kept.", "warning"))
             self._parts, self._known = parts, known(view.state, asked)
             self._is_partial = is_partial
+            can_write = not is_partial and self.tower.on_rule and self._option("make-rule")
+            self._spared = spared(view, whole, self.tower.key_of("make-rule")) if can_write else ""
             if not self._has_fields:
                 self._add_fields()
         self._lay_out()
@@ -338,9 +342,12 @@ class RequestDetail(DetailView):
         with which it is scrolled. Of that only the folder is to be read before it is allowed."""
         around = self.query_one(Around)
         answers = len(self._options())
-        height = self.reader.lines_of(self._parts) + self.reader.lines_of(self._known)
+        about = [*self._known]
+        if answers and self._spared:
+            about.append(Paragraph(self._spared, "muted"))
+        height = self.reader.lines_of(self._parts) + self.reader.lines_of(about)
         is_beside = (
-            bool(answers and self._known)
+            bool(answers and about)
             and not self._fields.children
             and height + answers + _EDGES <= self.size.height
         )
@@ -348,14 +355,14 @@ class RequestDetail(DetailView):
         if is_beside:
             self.reader.styles.height = self.reader.lines_of(self._parts)
             self.reader.set_asked(self._parts)
-            around.set_parts(self._known)
+            around.set_parts(about)
         else:
             self.reader.styles.height = None
-            between = [Paragraph("")] if self._known else []
-            asked = [*self._parts, *between, *self._known[:1]]
+            between = [Paragraph("")] if about else []
+            asked = [*self._parts, *between, *about[:1]]
             room, width = self.size.height - answers - _ANSWERS, self._text_width
             fitted = self._fitted(asked, room, width)
-            self.reader.set_asked(fitted if answers else asked, self._known[1:])
+            self.reader.set_asked(fitted if answers else asked, about[1:])
             if self._seeks_room and answers and width and not self._is_partial:
                 self._seeks_room = False
                 is_low = self.reader.lines_of(fitted) > room

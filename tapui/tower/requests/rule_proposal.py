@@ -1,12 +1,19 @@
-"""The rules that would allow a request: what they are, and what else they would have allowed."""
+"""The rules that would allow a request: what they are, what else they would have allowed, and
+whether the person has allowed that time and again."""
 
 from dataclasses import dataclass, field
 
 from tapui.policies.rules import PolicyRule
+from tapui.projection.approvals import by_whom
 from tapui.projection.requests.request_kind import detail_of
 from tapui.tower.app.services import NOTHING, Matched, matched
 from tapui.tower.app.view import View
-from tapui.wire.subjects import Approval, RequestPart
+from tapui.wire.subjects import YOU, Approval, RequestPart
+
+_MOST_ANSWERS = 50
+"""Answers of a session that are compared with a request, the newest."""
+_MOST_TEXT = 500
+"""Characters of a command that is compared: a longer one takes long to be taken apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +80,41 @@ def proposal(view: View, approval: Approval) -> RuleProposal:
         folder=folder,
         here=matched(earlier, rules, folder),
     )
+
+
+def spared(view: View, approval: Approval, key: str) -> str:
+    """Return that a rule, by this key, would spare the person the next such request, where they
+    allowed like ones in this session (the same rules would be proposed) as often as suggests one,
+    and denied none; else ""."""
+    session = view.state.sessions.get(approval.session_id or "")
+    if session is None or approval.kind != "permission" or approval.rule is not None:
+        return ""
+    own = [
+        one
+        for one in view.decided
+        if one.kind == "permission"
+        and one.session_id == session.id
+        and one.state in ("approved", "denied")
+        and by_whom(one.decided_by or "") == YOU
+    ][:_MOST_ANSWERS]
+    if not own:
+        return ""
+    from tapui.policies.requests import of_permission
+    from tapui.policies.suggestions import LEAST, AnsweredRequest, answered, suggestible
+
+    folder = session.cwd
+    rules = set(suggestible(AnsweredRequest(of_permission(detail_of(approval), folder), folder)))
+    if not rules:
+        return ""
+    alike = [
+        request
+        for request in answered((detail_of(one), folder, one.state == "approved") for one in own)
+        if len(request.asked.subject) <= _MOST_TEXT and set(suggestible(request)) == rules
+    ]
+    times = sum(request.allowed for request in alike)
+    if times < LEAST or any(request.denied for request in alike):
+        return ""
+    return f"You allowed this {times} times in this session: {key} makes a rule of it."
 
 
 def _allowed(approval: Approval) -> list[RequestPart]:
