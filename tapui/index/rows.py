@@ -130,7 +130,7 @@ def _call_of(approval: subjects.Approval) -> str:
 def _happened(event: ev.SessionHappened) -> Found | None:
     texts = list(_texts(event.data, event.data_cut, is_data=False))
     name, is_cut = event.event, _is_cut(event) or event.data_cut is not None
-    if name == "assistant.message":  # what it says; the tools that it asks for are calls, with rows
+    if name == "assistant.message":  # its text; the tools that it asks for are calls, with rows
         texts = [text for text in texts[:1] if text]
     if not texts or name == "session.usage":  # sums, told again with each turn
         return None

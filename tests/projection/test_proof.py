@@ -227,7 +227,8 @@ def test_what_the_agent_says_is_quoted_and_bounded(day: Day) -> None:
     words: Any = says_words(day.state.turns["s1"].latest)
     assert words.endswith("x ⏎ Done: all tests pass.”")
     assert words.startswith("“… x")
-    assert limits.MAX_SUMMARY - 4 < len(words) <= limits.MAX_SUMMARY + 2
+    # At a cut up to three words are left out, which may be the rest of a secret.
+    assert limits.MAX_SUMMARY - 8 < len(words) <= limits.MAX_SUMMARY + 2
 
 
 def test_records_of_anyone_fill_no_memory(day: Day) -> None:
