@@ -86,6 +86,14 @@ class Walk:
         self.press(action, number)
         return await self.screen.seen(pattern)
 
+    async def answers(self, action: str, pattern: str) -> None:
+        """Press the key of an answer, which counts alone; wait for what it brings up."""
+        key = BY_ID[action].keys.split(",")[0]
+        self.pressed.add((action, key))
+        await asyncio.to_thread(
+            self.screen.press, key, lambda: self.screen.find(pattern) is not None
+        )
+
     async def goes(self, action: str, pattern: str, number: int = 0) -> None:
         """Press an action's key; wait until something that is there is gone."""
         await self.screen.seen(pattern)
@@ -301,7 +309,7 @@ async def _emitters(walk: Walk, host: Host, folder: Path) -> None:
         await _second(screen)
     screen.keys("End")  # what is allowed is read to its end first
     await screen.seen("stream +ticks")
-    await walk.brings("allow", "Enter allows these 2")
+    await walk.answers("allow", "Enter allows these 2")
     await asyncio.to_thread(
         screen.press, "Enter", lambda: screen.find("Enter allows these 2") is None
     )

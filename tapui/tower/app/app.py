@@ -241,7 +241,7 @@ class TowerApp(BaseApp):
             cast("SessionsPane", sessions).select_session(session_id)
 
     async def act_on(self, session_id: str, what: str) -> None:
-        await self._close_all()
+        await self._back_to_panes()
         self._select_session(session_id)
         if what == "next-failure":
             await self.action_next_failure()
@@ -316,10 +316,10 @@ class TowerApp(BaseApp):
 
     async def action_go_to_pane(self, pane_id: str) -> None:
         """Go to a pane, out of what is open over the panes."""
-        await self._close_all()
+        await self._back_to_panes()
         await self.show_pane(pane_id)
 
-    async def _close_all(self) -> None:
+    async def _back_to_panes(self) -> None:
         while len(self.screen_stack) > 1:
             await self.pop_screen()
 
