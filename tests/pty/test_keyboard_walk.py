@@ -278,14 +278,14 @@ async def _requests(walk: Walk, host: Host) -> None:
 
     for _ in range(2):  # its lock of half a second goes by
         await _second(screen)
-    await walk.brings("allow", "Enter allows it, this once")
-    await walk.brings("keep", "Enter allows exactly this")
-    await walk.brings("make-rule", "Enter writes the rule")
+    await walk.answers("allow", "Enter allows it, this once")
+    await walk.answers("keep", "Enter allows exactly this")
+    await walk.answers("make-rule", "Enter writes the rule")
     await walk.escape("Enter writes the rule")
-    await walk.brings("deny", "Enter denies")
-    await walk.brings("deny-and-tell", "message to the agent")
+    await walk.answers("deny", "Enter denies")
+    await walk.answers("deny-and-tell", "message to the agent")
     await walk.escape("message to the agent")
-    await walk.brings("deny", "Enter denies")
+    await walk.answers("deny", "Enter denies")
     await asyncio.to_thread(screen.press, "Enter", lambda: screen.find("Enter denies") is None)
     answer = await host.expect("approval.answer", id="r1")
     assert answer["decision"] == "deny"
