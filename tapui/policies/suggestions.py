@@ -141,7 +141,7 @@ def suggested(
 
 
 def _effect(request: AnsweredRequest, rules: Sequence[PolicyRule]) -> str | None:
-    """Return what rules say of a request. One whose words' places were not recorded is asked."""
+    """Return the verdict of rules; a command without a record of its words' places is asked."""
     if request.asked.kind == "shell" and request.asked.leads is None:
         return None
     return judge(request.asked, rules, request.folder, Guards()).effect
